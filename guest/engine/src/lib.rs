@@ -1,1 +1,5 @@
+//! Orbweaver's engine: Redis data structures over any ordered key-value store.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod store;

@@ -1,0 +1,213 @@
+//! Write batches: how changes cross the boundary, flat.
+//!
+//! ```text
+//! op     = kind (1) | keyspace (u32) | first length (u32) | second length (u32) | first | second
+//! kind 1 = put           first = key    second = value
+//! kind 2 = delete        first = key    second = empty
+//! kind 3 = delete range  first = start  second = end (exclusive; empty = to the end of the keyspace)
+//! ```
+//! Integers are little-endian. Operations apply in their order; the engine puts range deletes first and names no key twice.
+
+use super::{KeyRange, Keyspace, StoreError};
+
+const PUT: u8 = 1;
+const DELETE: u8 = 2;
+const DELETE_RANGE: u8 = 3;
+const HEADER_BYTES: usize = 13;
+
+/// One change of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOp<'a> {
+    /// Stores `value` under `key`, replacing what is there.
+    Put {
+        /// Where.
+        keyspace: Keyspace,
+        /// Never empty.
+        key: &'a [u8],
+        /// May be empty.
+        value: &'a [u8],
+    },
+    /// Removes `key`; no error where there is none.
+    Delete {
+        /// Where.
+        keyspace: Keyspace,
+        /// Never empty.
+        key: &'a [u8],
+    },
+    /// Removes every key from `start` up to but not including `end`.
+    DeleteRange {
+        /// Where.
+        keyspace: Keyspace,
+        /// Empty = from the first key.
+        start: &'a [u8],
+        /// Empty = to the last key.
+        end: &'a [u8],
+    },
+}
+
+impl BatchOp<'_> {
+    /// Where the change applies.
+    #[must_use]
+    pub const fn keyspace(&self) -> Keyspace {
+        match *self {
+            Self::Put { keyspace, .. } | Self::Delete { keyspace, .. } | Self::DeleteRange { keyspace, .. } => keyspace,
+        }
+    }
+}
+
+/// Changes that a store applies all or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    ops: u64,
+}
+
+impl Batch {
+    /// A batch without changes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A batch from its flat form.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where the bytes are not whole operations.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, StoreError> {
+        let mut batch = Self { bytes, ops: 0 };
+        let mut ops = 0;
+        for op in batch.ops() {
+            op?;
+            ops += 1;
+        }
+        batch.ops = ops;
+        Ok(batch)
+    }
+
+    /// The flat form.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many changes it holds.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.ops
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ops == 0
+    }
+
+    /// Adds a put.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] above 4 GiB.
+    pub fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.push(PUT, keyspace, key, value)
+    }
+
+    /// Adds a delete.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<(), StoreError> {
+        self.push(DELETE, keyspace, key, &[])
+    }
+
+    /// Adds a range delete. The range's start is always part of it.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn delete_range(&mut self, keyspace: Keyspace, range: &KeyRange) -> Result<(), StoreError> {
+        self.push(DELETE_RANGE, keyspace, &range.start, range.end.as_deref().unwrap_or_default())
+    }
+
+    fn push(&mut self, kind: u8, keyspace: Keyspace, first: &[u8], second: &[u8]) -> Result<(), StoreError> {
+        let length = |piece: &[u8]| {
+            u32::try_from(piece.len())
+                .map_err(|_| StoreError::TooLarge { what: format!("a record of {} bytes", piece.len()), limit: u64::from(u32::MAX) })
+        };
+        let (first_len, second_len) = (length(first)?, length(second)?);
+        self.bytes.reserve(HEADER_BYTES + first.len() + second.len());
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(&keyspace.0.to_le_bytes());
+        self.bytes.extend_from_slice(&first_len.to_le_bytes());
+        self.bytes.extend_from_slice(&second_len.to_le_bytes());
+        self.bytes.extend_from_slice(first);
+        self.bytes.extend_from_slice(second);
+        self.ops += 1;
+        Ok(())
+    }
+
+    /// The changes in turn. After an error (bytes that are no operation) the iterator ends.
+    pub fn ops(&self) -> impl Iterator<Item = Result<BatchOp<'_>, StoreError>> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let op = take_op(&mut rest);
+            if op.is_none() {
+                rest = &[];
+            }
+            Some(op.ok_or_else(|| StoreError::Corrupt("a write batch is not made of whole operations".into())))
+        })
+    }
+}
+
+fn take_op<'a>(rest: &mut &'a [u8]) -> Option<BatchOp<'a>> {
+    let (&kind, tail) = rest.split_first()?;
+    let (keyspace, tail) = take_u32(tail)?;
+    let (first_len, tail) = take_u32(tail)?;
+    let (second_len, tail) = take_u32(tail)?;
+    let (first, tail) = tail.split_at_checked(usize::try_from(first_len).ok()?)?;
+    let (second, tail) = tail.split_at_checked(usize::try_from(second_len).ok()?)?;
+    *rest = tail;
+    let keyspace = Keyspace(keyspace);
+    match kind {
+        PUT => Some(BatchOp::Put { keyspace, key: first, value: second }),
+        DELETE => Some(BatchOp::Delete { keyspace, key: first }),
+        DELETE_RANGE => Some(BatchOp::DeleteRange { keyspace, start: first, end: second }),
+        _ => None,
+    }
+}
+
+fn take_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (head, tail) = bytes.split_first_chunk::<4>()?;
+    Some((u32::from_le_bytes(*head), tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_the_documented_bytes_and_reads_back() {
+        let mut batch = Batch::new();
+        batch.put(Keyspace(2), b"k", b"vv").unwrap();
+        batch.delete(Keyspace(0), b"gone").unwrap();
+        batch.delete_range(Keyspace(1), &KeyRange::between(b"a", b"b")).unwrap();
+        let expected: &[u8] =
+            b"\x01\x02\0\0\0\x01\0\0\0\x02\0\0\0kvv\x02\0\0\0\0\x04\0\0\0\0\0\0\0gone\x03\x01\0\0\0\x01\0\0\0\x01\0\0\0ab";
+        assert_eq!(batch.as_bytes(), expected);
+        let read = Batch::from_bytes(expected.to_vec()).unwrap();
+        assert_eq!(read.len(), 3);
+        assert_eq!(read, batch);
+    }
+
+    #[test]
+    fn torn_and_unknown_operations_are_refused() {
+        let mut batch = Batch::new();
+        batch.put(Keyspace(2), b"key", b"value").unwrap();
+        for cut in 1..batch.as_bytes().len() {
+            assert!(Batch::from_bytes(batch.as_bytes()[..cut].to_vec()).is_err(), "cut at {cut}");
+        }
+        let mut unknown = batch.as_bytes().to_vec();
+        unknown[0] = 9;
+        assert!(Batch::from_bytes(unknown).is_err());
+    }
+}

@@ -1,0 +1,178 @@
+//! The contract with the host's ordered key-value store: `orbweaver:kv` as a trait.
+//!
+//! A [`Store`] value is a *handle*: one conversation with one store, in which at most one transaction is open at a time. Hosts
+//! with several threads open one handle for each. The functions are those of `wit/kv/kv.wit`, one to one, so that the same
+//! implementation serves the engine compiled natively and the component under wasmtime.
+//!
+//! # Obligations of an implementation
+//! * Keys are ordered by the keyspace's [`Order`]; every range is half-open.
+//! * All reads of a transaction see one state of the store: the one at [`Store::begin`] or later, before anybody else's next commit.
+//! * Transactions that declare a common key, and exclusive ones, take effect as if one after the other. How is the store's
+//!   business: it may block in `begin` (locks) or refuse in `commit` with [`StoreError::Conflict`].
+//! * [`Store::commit`] is all or nothing over every keyspace, also across a crash.
+//!
+//! `orbweaver_engine::store::conformance` checks them.
+
+mod batch;
+mod error;
+pub mod fault;
+mod memory;
+mod order;
+mod page;
+
+pub use batch::{Batch, BatchOp};
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use order::Order;
+pub use page::{Page, PageBuilder, PageLimit};
+
+use bytes::Bytes;
+
+/// A keyspace that [`Store::open_keyspace`] opened: a small number, valid for the handle's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Keyspace(pub u32);
+
+/// What a transaction may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Nothing: the transaction only reads.
+    Read,
+    /// The records that belong to these lock keys. Also the lock keys of what is read in order to decide what to write.
+    Keys(Vec<Bytes>),
+    /// Anything (FLUSHALL, SWAPDB): no other transaction that writes runs beside it.
+    Exclusive,
+}
+
+/// What a store can hold. A host reports the largest it can take; `u64::MAX` means that only memory limits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest key in bytes.
+    pub max_key_bytes: u64,
+    /// Longest value in bytes.
+    pub max_value_bytes: u64,
+    /// Most operations in one batch.
+    pub max_batch_ops: u64,
+    /// Most bytes (keys and values together) in one batch.
+    pub max_batch_bytes: u64,
+    /// The store refuses every commit with [`StoreError::ReadOnly`].
+    pub read_only: bool,
+}
+
+impl Limits {
+    /// Limited by memory alone.
+    pub const NONE: Self =
+        Self { max_key_bytes: u64::MAX, max_value_bytes: u64::MAX, max_batch_ops: u64::MAX, max_batch_bytes: u64::MAX, read_only: false };
+}
+
+/// Which way a scan walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the smallest key of the range upwards.
+    Forward,
+    /// From the largest key of the range downwards.
+    Reverse,
+}
+
+/// The keys from `start` up to but not including `end`, in the keyspace's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRange {
+    /// First key; empty means from the first key of the keyspace.
+    pub start: Vec<u8>,
+    /// Leave out `start` itself: how a forward scan goes on behind the last key of a page.
+    pub after_start: bool,
+    /// First key that is no longer in the range; `None` means to the end of the keyspace.
+    pub end: Option<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key of a keyspace.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// The keys that begin with `prefix`, in byte order.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        Self { start: prefix.to_vec(), after_start: false, end: prefix_end(prefix) }
+    }
+
+    /// The keys from `start` up to but not including `end`.
+    #[must_use]
+    pub fn between(start: &[u8], end: &[u8]) -> Self {
+        Self { start: start.to_vec(), after_start: false, end: Some(end.to_vec()) }
+    }
+}
+
+/// The smallest byte string above every string that begins with `prefix`; `None` when there is none (all bytes 0xff, or empty).
+#[must_use]
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if let Some(next) = last.checked_add(1) {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// A handle on an ordered key-value store. See the module's documentation for the obligations.
+pub trait Store {
+    /// What the store can hold.
+    fn limits(&self) -> Limits;
+
+    /// Opens the keyspace `name`, creating it where it does not exist. Not within a transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::UnsupportedOrder`] where the store cannot order keys so, or where the keyspace exists with another order.
+    fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError>;
+
+    /// Begins the handle's transaction and returns the store's *epoch*: a number that differs from an earlier one whenever an
+    /// exclusive transaction of anybody has committed in between. It lets the engine keep what only those may change.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] where the scope is not [`Scope::Read`] and the store cannot write; I/O errors. On an error no
+    /// transaction is open.
+    fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError>;
+
+    /// The value of `key`, or `None` where there is no such record.
+    ///
+    /// # Errors
+    /// [`StoreError::Expired`] where the snapshot is too old; I/O errors.
+    fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
+
+    /// The values of several keys, in their order: one round trip where the store is remote.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        keys.iter().map(|(keyspace, key)| self.get(*keyspace, key)).collect()
+    }
+
+    /// One page of the records in `range`: at least one record where there is one, otherwise as many as `limit` allows.
+    /// [`Page::more`] is false only where the range holds nothing behind the page.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError>;
+
+    /// For each lock key its *revision*: a number that differs from an earlier one whenever a transaction has committed in
+    /// between that named the key in `changed`, or an exclusive one. False alarms are allowed, missed changes are not. Works
+    /// within a transaction (as of its state) and outside of one.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError>;
+
+    /// Writes the batch, all or nothing, and ends the transaction, also on an error. `changed` holds the positions, within the
+    /// scope's keys, of those whose records the batch changes; it is empty in an exclusive transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`]: nothing written, run again. [`StoreError::TooLarge`]: nothing written. [`StoreError::UnknownOutcome`]:
+    /// may or may not be written; the store refuses to write until it is reopened. [`StoreError::ReadOnly`].
+    fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError>;
+
+    /// Ends the transaction without writing. Does nothing where none is open.
+    fn rollback(&mut self);
+}

@@ -1,0 +1,107 @@
+//! Pages: how records cross the boundary, flat.
+
+use bytes::Bytes;
+
+/// How much a page may hold. A page always holds at least one record where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimit {
+    /// Most records.
+    pub max_items: u32,
+    /// Keys and values together, in bytes; the record that crosses the limit is still in the page.
+    pub max_bytes: u32,
+}
+
+impl PageLimit {
+    /// `max_items` records, up to a mebibyte.
+    #[must_use]
+    pub const fn items(max_items: u32) -> Self {
+        Self { max_items, max_bytes: 1 << 20 }
+    }
+}
+
+/// Records in one flat buffer: key, value, key, value ..., with the end of each piece.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Keys and values, one behind the other.
+    pub bytes: Bytes,
+    /// For each key and each value, in turn, its end within `bytes`. An even number.
+    pub ends: Vec<u32>,
+    /// Whether the range may hold more records behind this page.
+    pub more: bool,
+}
+
+impl Page {
+    /// How many records the page holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len() / 2
+    }
+
+    /// Whether the page holds no record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.len() < 2
+    }
+
+    /// The record at `position`, counted from 0; `None` behind the last one, or where the ends contradict the bytes.
+    #[must_use]
+    pub fn record(&self, position: usize) -> Option<(Bytes, Bytes)> {
+        let end = |at: usize| self.ends.get(at).and_then(|&end| usize::try_from(end).ok());
+        let first = position.checked_mul(2)?;
+        let start = match first.checked_sub(1) {
+            None => 0,
+            Some(before) => end(before)?,
+        };
+        let (key_end, value_end) = (end(first)?, end(first + 1)?);
+        let fits = start <= key_end && key_end <= value_end && value_end <= self.bytes.len();
+        fits.then(|| (self.bytes.slice(start..key_end), self.bytes.slice(key_end..value_end)))
+    }
+
+    /// The records of the page in turn.
+    pub fn records(&self) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
+        (0..self.len()).map_while(|position| self.record(position))
+    }
+}
+
+/// Fills a [`Page`] up to a [`PageLimit`].
+#[derive(Debug)]
+pub struct PageBuilder {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    limit: PageLimit,
+}
+
+impl PageBuilder {
+    /// An empty page that takes at most `limit`.
+    #[must_use]
+    pub fn new(limit: PageLimit) -> Self {
+        Self { bytes: Vec::new(), ends: Vec::new(), limit }
+    }
+
+    /// Whether the page takes no further record.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let items = u32::try_from(self.ends.len() / 2).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        items > 0 && (items >= self.limit.max_items || bytes >= self.limit.max_bytes)
+    }
+
+    /// Adds a record. False, and nothing added, where the page would grow beyond 4 GiB.
+    pub fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
+        let end = self.bytes.len() + key.len();
+        let (Ok(key_end), Ok(value_end)) = (u32::try_from(end), u32::try_from(end + value.len())) else {
+            return false;
+        };
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.ends.push(key_end);
+        self.ends.push(value_end);
+        true
+    }
+
+    /// The page; `more` says whether the range may hold records behind it.
+    #[must_use]
+    pub fn finish(self, more: bool) -> Page {
+        Page { bytes: self.bytes.into(), ends: self.ends, more }
+    }
+}
