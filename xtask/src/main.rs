@@ -1,1 +1,121 @@
-fn main() {}
+#![cfg_attr(test, allow(clippy::panic, clippy::unwrap_used))]
+//! The developer's verbs, `cargo xtask setup | run | test | bench | docs`.
+
+mod bench;
+mod command;
+mod docs;
+mod first_build;
+mod packages;
+mod python;
+mod run;
+mod rust;
+mod setup;
+mod test;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Orbweaver's developer verbs. Each one sets up what it needs first.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Find out what building and testing need, and install what is missing
+    ///
+    /// Installs the Rust target wasm32-unknown-unknown, rustfmt and clippy with rustup, Debian packages with
+    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py from PyPI
+    /// into a virtual environment in the cache folder. At once when nothing is missing.
+    #[command(after_help = "Example:\n  cargo xtask setup")]
+    Setup,
+
+    /// Build the server and start it on an embedded RocksDB
+    ///
+    /// Builds `orbweaver` in release and runs `orbweaver serve`. The first build takes about 20 minutes on two cores.
+    #[command(after_help = "Examples:\n  cargo xtask run\n  \
+        cargo xtask run -- --listen 127.0.0.1:7000 --dir /tmp/data --durability always\n  \
+        cargo xtask run -- --help")]
+    Run {
+        /// Arguments of `orbweaver serve`
+        #[arg(last = true, value_name = "ARGS")]
+        arguments: Vec<OsString>,
+    },
+
+    /// Run every check and test, up to the first failure
+    ///
+    /// Formatting, clippy, the tests of all crates and rustdoc, each with its time.
+    #[command(after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --quick")]
+    Test {
+        /// Only what builds neither RocksDB nor wasmtime: formatting, and the engine's lints, tests and rustdoc
+        #[arg(long)]
+        quick: bool,
+    },
+
+    /// Measure, and print the table of ratios
+    ///
+    /// Builds in release and runs the program `bench` of the crate `orbweaver-tests`.
+    #[command(after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench -- --help")]
+    Bench {
+        /// Arguments of the program `bench`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        arguments: Vec<OsString>,
+    },
+
+    /// Write the generated pages of docs/, such as docs/commands.md
+    #[command(after_help = "Example:\n  cargo xtask docs")]
+    Docs,
+}
+
+fn main() -> ExitCode {
+    // Not returned from main, which would add a backtrace where RUST_BACKTRACE is set: these errors are for people.
+    match carry_out(Arguments::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(verb: Verb) -> Result<()> {
+    match verb {
+        Verb::Setup => setup::everything(),
+        Verb::Run { arguments } => run::run(&arguments),
+        Verb::Test { quick } => test::test(quick),
+        Verb::Bench { arguments } => bench::bench(&arguments),
+        Verb::Docs => docs::docs(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_declared_without_contradiction() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_two_dashes_reaches_the_server_unread() {
+        let parsed = Arguments::try_parse_from(["cargo xtask", "run", "--", "--store", "memory", "--help"]);
+        let Ok(Arguments { verb: Verb::Run { arguments } }) = parsed else {
+            panic!("the arguments are refused");
+        };
+        assert_eq!(arguments, ["--store", "memory", "--help"]);
+    }
+
+    #[test]
+    fn an_option_of_the_server_without_two_dashes_is_refused() {
+        assert!(Arguments::try_parse_from(["cargo xtask", "run", "--store", "memory"]).is_err());
+    }
+}

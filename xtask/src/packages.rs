@@ -1,0 +1,108 @@
+//! Programs and libraries from the operating system's packages.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::command;
+
+/// Something that must be on the machine.
+pub struct Need {
+    /// The Debian package that brings it.
+    package: &'static str,
+    /// What it is for, to follow "for".
+    purpose: &'static str,
+    is_present: fn() -> bool,
+}
+
+/// What building RocksDB needs.
+pub const BUILD: [Need; 3] = [
+    Need { package: "g++", purpose: "compiling RocksDB", is_present: || runs("c++", &["--version"]) },
+    Need { package: "clang", purpose: "reading RocksDB's C header", is_present: || runs("clang", &["--version"]) },
+    Need { package: "libclang-dev", purpose: "reading RocksDB's C header", is_present: libclang_is_present },
+];
+
+/// What the tests need on top of it: the server they compare with, and another client.
+pub const TEST: [Need; 4] = [
+    Need { package: "redis-server", purpose: "comparing replies", is_present: || runs("redis-server", &["--version"]) },
+    Need { package: "redis-tools", purpose: "testing with redis-cli", is_present: || runs("redis-cli", &["--version"]) },
+    Need { package: "python3", purpose: "testing with redis-py", is_present: || runs("python3", &["--version"]) },
+    Need { package: "python3-venv", purpose: "testing with redis-py", is_present: || runs("python3", &["-c", "import ensurepip, venv"]) },
+];
+
+/// Installs the packages of all needs that are not met: with apt-get as root on Debian and its relatives.
+/// Elsewhere, and for other users, an error says what to run or to install.
+pub fn install_missing<'n>(needs: impl Iterator<Item = &'n Need>) -> Result<()> {
+    let missing: Vec<&Need> = needs.filter(|need| !(need.is_present)()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    if !runs("apt-get", &["--version"]) {
+        bail!("{}\nInstall them with this system's package manager, then run the same again.", list(&missing));
+    }
+    if !is_root() {
+        bail!(
+            "{}\nInstall them with this command, then run the same again:\n\n  \
+             sudo apt-get update && sudo apt-get install --yes --no-install-recommends {}",
+            list(&missing),
+            names.join(" "),
+        );
+    }
+    println!("{}", list(&missing));
+    command::run(apt_get().arg("update")).context("cannot refresh the list of packages")?;
+    command::run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(&names))
+        .with_context(|| format!("cannot install {}", names.join(" ")))?;
+    if let Some(need) = missing.iter().find(|need| !(need.is_present)()) {
+        bail!("{} was installed and is still not found: look at PATH", need.package);
+    }
+    Ok(())
+}
+
+fn list(missing: &[&Need]) -> String {
+    let lines = missing.iter().map(|need| format!("\n  {:<13} for {}", need.package, need.purpose));
+    format!("These packages are missing (Debian's names):{}", lines.collect::<String>())
+}
+
+fn apt_get() -> Command {
+    let mut apt_get = Command::new("apt-get");
+    // A package that asks questions would wait for ever in CI.
+    apt_get.arg("--quiet").env("DEBIAN_FRONTEND", "noninteractive");
+    apt_get
+}
+
+fn is_root() -> bool {
+    command::output(Command::new("id").arg("-u")).as_deref() == Some("0")
+}
+
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    command::succeeds(Command::new(program).args(arguments))
+}
+
+/// A library cannot be run to see whether it is there. Debian packages it apart from clang; elsewhere the two come together.
+fn libclang_is_present() -> bool {
+    if env::var_os("LIBCLANG_PATH").is_some() || !runs("dpkg-query", &["--version"]) {
+        return true;
+    }
+    let status = command::output(Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", "libclang-dev"]));
+    status.as_deref() == Some("installed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_each_missing_package_and_its_purpose() {
+        let need = Need { package: "clang", purpose: "reading headers", is_present: || false };
+        let expected = "These packages are missing (Debian's names):\n  clang         for reading headers";
+        assert_eq!(list(&[&need]), expected);
+    }
+
+    #[test]
+    fn needs_that_are_met_install_nothing() {
+        let met = [Need { package: "no-such-package", purpose: "nothing", is_present: || true }];
+        assert!(install_missing(met.iter()).is_ok());
+    }
+}

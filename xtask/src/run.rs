@@ -1,0 +1,32 @@
+//! `cargo xtask run`.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{command, first_build, setup};
+
+/// Builds and starts `orbweaver serve` with the given arguments, in the current folder.
+pub fn run(arguments: &[OsString]) -> Result<()> {
+    setup::build()?;
+    first_build::announce();
+    let mut serve = command::cargo();
+    serve.args(["run", "--release", "--package", "orbweaver", "--bin", "orbweaver", "--", "serve"]).args(arguments);
+    replace_by(&mut serve)
+}
+
+/// Becomes the program: it gets every signal itself. Cargo does the same with the server after the build.
+#[cfg(unix)]
+fn replace_by(program: &mut Command) -> Result<()> {
+    use std::os::unix::process::CommandExt as _;
+
+    use anyhow::Context as _;
+
+    Err(program.exec()).with_context(|| format!("cannot start `{}`", command::line(program)))
+}
+
+#[cfg(not(unix))]
+fn replace_by(program: &mut Command) -> Result<()> {
+    command::run(program)
+}

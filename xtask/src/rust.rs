@@ -1,0 +1,40 @@
+//! The parts of the Rust toolchain that rust-toolchain.toml names.
+//!
+//! rustup installs them by itself only while RUSTUP_AUTO_INSTALL is on, and only together with the toolchain.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use crate::command;
+
+/// What the component is compiled for.
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Adds the component's target, rustfmt and clippy to the toolchain that runs this program.
+///
+/// rustup hands down the name of that toolchain in RUSTUP_TOOLCHAIN, so the rustup commands need not name it.
+pub fn install_missing() -> Result<()> {
+    if !target_is_installed() {
+        rustup(&["target", "add", TARGET])?;
+    }
+    for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        if !command::succeeds(command::cargo().args([subcommand, "--version"])) {
+            rustup(&["component", "add", component])?;
+        }
+    }
+    Ok(())
+}
+
+fn target_is_installed() -> bool {
+    let library = command::output(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]));
+    library.is_some_and(|library| Path::new(&library).is_dir())
+}
+
+fn rustup(arguments: &[&str]) -> Result<()> {
+    let mut rustup = Command::new("rustup");
+    rustup.args(arguments);
+    println!("Installing a missing part of the Rust toolchain: {}", command::line(&rustup));
+    command::run(&mut rustup).with_context(|| format!("the Rust toolchain lacks a part that `{}` could not add", command::line(&rustup)))
+}

@@ -1,0 +1,108 @@
+//! `cargo xtask test`.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::{command, first_build, setup};
+
+/// One check: a cargo command under a name.
+struct Step {
+    name: &'static str,
+    cargo: &'static str,
+}
+
+/// What each step took, by its name.
+type Times = Vec<(&'static str, Duration)>;
+
+/// In the dev profile, with its checks for arithmetic overflow; neither RocksDB nor wasmtime is built.
+const LIGHT: [Step; 4] = [
+    Step { name: "formatting", cargo: "fmt --all --check" },
+    Step {
+        name: "lints: engine, component",
+        cargo: "clippy --package orbweaver-engine --package orbweaver-guest --package xtask --all-targets -- -D warnings",
+    },
+    Step { name: "tests and examples: engine", cargo: "test --package orbweaver-engine --package xtask" },
+    Step { name: "rustdoc: engine", cargo: "doc --no-deps --package orbweaver-engine" },
+];
+
+/// In the release profile, so that RocksDB and wasmtime are built once for everything.
+const HEAVY: [Step; 3] = [
+    Step {
+        name: "lints: host, tests",
+        cargo: "clippy --release --package orbweaver --package orbweaver-tests --all-targets -- -D warnings",
+    },
+    Step { name: "tests and examples: host", cargo: "test --release --package orbweaver --package orbweaver-tests" },
+    Step { name: "rustdoc: host", cargo: "doc --release --no-deps --package orbweaver" },
+];
+
+/// Runs the steps in order and stops at the first that fails; prints what each one took.
+pub fn test(quick: bool) -> Result<()> {
+    let mut times = Times::new();
+    let result = if quick { light(&mut times) } else { all(&mut times) };
+    if !times.is_empty() {
+        println!("\n{}", table(&times));
+    }
+    result
+}
+
+fn light(times: &mut Times) -> Result<()> {
+    setup::light()?;
+    LIGHT.iter().try_for_each(|step| step.run(&mut command::cargo(), times))
+}
+
+fn all(times: &mut Times) -> Result<()> {
+    let python = setup::test()?;
+    light(times)?;
+    println!();
+    first_build::announce();
+    HEAVY.iter().try_for_each(|step| step.run(with_python(&mut command::cargo(), &python), times))
+}
+
+/// The tests start this Python for a client that is not ours.
+fn with_python<'c>(cargo: &'c mut Command, python: &Path) -> &'c mut Command {
+    cargo.env("ORBWEAVER_PYTHON", python)
+}
+
+impl Step {
+    fn run(&self, cargo: &mut Command, times: &mut Times) -> Result<()> {
+        println!("\n=== {}: cargo {}", self.name, self.cargo);
+        let start = Instant::now();
+        let result = command::run(cargo.args(self.cargo.split(' ')).env("RUSTDOCFLAGS", "-D warnings"));
+        times.push((self.name, start.elapsed()));
+        result.with_context(|| format!("the step \"{}\" failed", self.name))
+    }
+}
+
+/// One line a step, seconds to the right, and their sum.
+fn table(times: &[(&str, Duration)]) -> String {
+    let total = ("total", times.iter().map(|(_, time)| *time).sum());
+    let lines = times.iter().chain([&total]).map(|(name, time)| format!("{name:<28} {:>7.1} s", time.as_secs_f64()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_ends_with_the_sum() {
+        let times = [("formatting", Duration::from_millis(1500)), ("lints", Duration::from_secs(61))];
+        let expected = "\
+            formatting                       1.5 s\n\
+            lints                           61.0 s\n\
+            total                           62.5 s";
+        assert_eq!(table(&times), expected);
+    }
+
+    #[test]
+    fn a_failed_step_is_named_and_timed() {
+        let step = Step { name: "broken", cargo: "no-such-subcommand" };
+        let mut times = Times::new();
+        let error = step.run(&mut Command::new("false"), &mut times).unwrap_err();
+        assert_eq!(format!("{error:#}"), "the step \"broken\" failed: `false no-such-subcommand` failed: exit status: 1");
+        assert_eq!(times.len(), 1);
+    }
+}
