@@ -29,7 +29,9 @@ const LIGHT: [Step; 4] = [
 ];
 
 /// In the release profile, so that RocksDB and wasmtime are built once for everything.
-const HEAVY: [Step; 3] = [
+const HEAVY: [Step; 4] = [
+    // By itself, because the tests start the program `orbweaver`, which `cargo test` does not always build.
+    Step { name: "build: server", cargo: "build --release --package orbweaver" },
     Step {
         name: "lints: host, tests",
         cargo: "clippy --release --package orbweaver --package orbweaver-tests --all-targets -- -D warnings",
