@@ -2,5 +2,15 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+pub mod codec;
+pub mod command;
+pub mod db;
+pub mod environment;
+pub mod error;
+pub mod layout;
+pub mod number;
+pub mod resp;
+pub mod session;
+pub mod settings;
 pub mod store;
 pub mod transaction;

@@ -31,8 +31,7 @@ struct Shared {
 
 impl Shared {
     fn revision(&self, key: &[u8]) -> u64 {
-        let counter = self.revisions.get(stripe(key)).copied().unwrap_or(0);
-        counter.wrapping_add(self.epoch << 40)
+        self.revisions.get(stripe(key)).copied().unwrap_or(0)
     }
 
     /// What must be unchanged when a transaction of this scope commits.

@@ -158,8 +158,8 @@ pub trait Store {
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError>;
 
     /// For each lock key its *revision*: a number that differs from an earlier one whenever a transaction has committed in
-    /// between that named the key in `changed`, or an exclusive one. False alarms are allowed, missed changes are not. Works
-    /// within a transaction (as of its state) and outside of one.
+    /// between that named the key in `changed`. (What an exclusive one changes shows in the epoch.) False alarms are allowed,
+    /// missed changes are not. Works within a transaction (as of its state, or later) and outside of one.
     ///
     /// # Errors
     /// As [`Store::get`].

@@ -1,0 +1,90 @@
+//! Reading fixed-width pieces off a byte string: big-endian, never past the end.
+
+use bytes::Bytes;
+
+/// What is wrong with bytes, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// Bytes from the start.
+    pub offset: usize,
+    /// What was expected there.
+    pub what: &'static str,
+}
+
+/// A position in a byte string.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    bytes: &'a Bytes,
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// At the first byte.
+    #[must_use]
+    pub fn new(bytes: &'a Bytes) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    /// A flaw at the current position.
+    #[must_use]
+    pub fn flaw(&self, what: &'static str) -> Flaw {
+        Flaw { offset: self.offset, what }
+    }
+
+    fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Flaw> {
+        let piece = self.bytes.get(self.offset..).and_then(|rest| rest.first_chunk::<N>()).ok_or(self.flaw(what))?;
+        self.offset += N;
+        Ok(*piece)
+    }
+
+    /// One byte.
+    ///
+    /// # Errors
+    /// The flaw `what` where the bytes end before.
+    pub fn u8(&mut self, what: &'static str) -> Result<u8, Flaw> {
+        self.take::<1>(what).map(|[byte]| byte)
+    }
+
+    /// Four bytes, big-endian.
+    ///
+    /// # Errors
+    /// As [`Reader::u8`].
+    pub fn u32(&mut self, what: &'static str) -> Result<u32, Flaw> {
+        self.take(what).map(u32::from_be_bytes)
+    }
+
+    /// Eight bytes, big-endian.
+    ///
+    /// # Errors
+    /// As [`Reader::u8`].
+    pub fn u64(&mut self, what: &'static str) -> Result<u64, Flaw> {
+        self.take(what).map(u64::from_be_bytes)
+    }
+
+    /// A text with its length (four bytes, big-endian) before it.
+    ///
+    /// # Errors
+    /// As [`Reader::u8`]; also where the text is not UTF-8.
+    pub fn text(&mut self, what: &'static str) -> Result<String, Flaw> {
+        let length = usize::try_from(self.u32(what)?).map_err(|_| self.flaw(what))?;
+        let rest = self.bytes.get(self.offset..).unwrap_or_default();
+        let piece = rest.get(..length).ok_or(self.flaw(what))?;
+        let text = std::str::from_utf8(piece).map_err(|_| self.flaw(what))?;
+        self.offset += length;
+        Ok(text.to_owned())
+    }
+
+    /// Everything that is left, without copying.
+    #[must_use]
+    pub fn rest(self) -> Bytes {
+        self.bytes.slice(self.offset.min(self.bytes.len())..)
+    }
+
+    /// The end of the bytes.
+    ///
+    /// # Errors
+    /// A flaw where bytes are left.
+    pub fn end(self) -> Result<(), Flaw> {
+        if self.offset == self.bytes.len() { Ok(()) } else { Err(self.flaw("trailing bytes")) }
+    }
+}

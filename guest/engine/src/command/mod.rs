@@ -1,0 +1,120 @@
+//! Commands: what they are called, what they take, and what runs them.
+//!
+//! Each file below holds the handlers of one group with its rows of the command table beside them. The rows are the one source
+//! for dispatch, `COMMAND`, the checks of MULTI, the keys that a transaction declares, and `docs/commands.md`.
+
+pub mod flags;
+pub mod keyspec;
+pub mod options;
+pub mod table;
+
+mod strings;
+
+use crate::db::Db;
+use crate::error::Result;
+use crate::resp::reply::Reply;
+use crate::session::{Server, Session};
+use bytes::Bytes;
+use flags::Flags;
+use keyspec::KeySpec;
+
+/// A row of the command table.
+pub struct Command {
+    /// Lower case.
+    pub name: &'static str,
+    /// Number of arguments, the name included; negative: at least that many.
+    pub arity: i32,
+    /// What the command does to data, and where it may run.
+    pub flags: Flags,
+    /// Which arguments are keys.
+    pub keys: KeySpec,
+    /// The group of the documentation.
+    pub group: Group,
+    /// The Redis version that brought the command.
+    pub since: &'static str,
+    /// One line on what it does.
+    pub summary: &'static str,
+    /// Subcommands, where the command has them: their names are both words, `client|id`.
+    pub subcommands: &'static [Command],
+    /// What runs it.
+    pub run: Run,
+}
+
+/// The groups of Redis' command documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Strings.
+    String,
+    /// Keys of any type.
+    Generic,
+    /// Hashes.
+    Hash,
+    /// Connections.
+    Connection,
+    /// The server.
+    Server,
+    /// Transactions.
+    Transactions,
+}
+
+impl Group {
+    /// The name in Redis' documentation.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Generic => "generic",
+            Self::Hash => "hash",
+            Self::Connection => "connection",
+            Self::Server => "server",
+            Self::Transactions => "transactions",
+        }
+    }
+}
+
+/// What runs a command.
+pub enum Run {
+    /// Works on data, within a transaction. May run more than once (after a conflict), so it changes nothing but the transaction.
+    Data(fn(&mut Context, &mut Reply) -> Result<()>),
+    /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
+    Session(fn(&mut Session, &[Bytes], &mut Reply) -> Result<()>),
+    /// Steers transactions: the session itself does it.
+    Transaction(TransactionCommand),
+    /// Only has subcommands.
+    Container,
+}
+
+/// The commands that steer transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionCommand {
+    /// Begins to queue.
+    Multi,
+    /// Runs what is queued.
+    Exec,
+    /// Forgets what is queued.
+    Discard,
+    /// Lets EXEC depend on keys being unchanged.
+    Watch,
+    /// Forgets the watched keys.
+    Unwatch,
+}
+
+/// What a data command works with.
+pub struct Context<'c, 't, 's> {
+    /// The command's arguments; the first is its name.
+    pub args: &'c [Bytes],
+    /// The selected db.
+    pub db: Db<'t, 's>,
+    /// What INFO, CONFIG and the like tell and set.
+    pub server: &'c mut Server,
+}
+
+impl Context<'_, '_, '_> {
+    /// The argument at `position`, the name being 0. The table's arity has been checked, so a missing one is empty only in
+    /// variadic commands that look beyond.
+    #[must_use]
+    pub fn arg(&self, position: usize) -> &Bytes {
+        static EMPTY: Bytes = Bytes::new();
+        self.args.get(position).unwrap_or(&EMPTY)
+    }
+}

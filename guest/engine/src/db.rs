@@ -1,0 +1,169 @@
+//! One Redis db within a transaction: what the types and commands work on.
+//!
+//! A [`Db`] knows which keys are there at the transaction's clock, replaces and removes them, and hands out the tools that the
+//! types need (layout, transaction, versions, randomness). It knows no bytes and no commands.
+
+use crate::environment::Environment;
+use crate::error::{Error, Result, texts};
+use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta};
+use crate::transaction::Transaction;
+use bytes::Bytes;
+
+/// Versions that were reserved and not given yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// The next one to give.
+    pub next: u64,
+    /// The first one that is not ours.
+    pub end: u64,
+}
+
+impl Versions {
+    /// The next version.
+    ///
+    /// # Errors
+    /// [`Error::OutOfVersions`] where more must be reserved first.
+    pub fn take(&mut self) -> Result<u64> {
+        if self.next >= self.end {
+            return Err(Error::OutOfVersions);
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+}
+
+/// A db, seen by one command.
+pub struct Db<'t, 's> {
+    /// The records.
+    pub transaction: &'t mut Transaction<'s>,
+    /// How they are encoded.
+    pub layout: &'t dyn Layout,
+    /// Randomness.
+    pub environment: &'t mut dyn Environment,
+    /// Which space each db number stands for.
+    pub catalog: &'t mut Catalog,
+    /// Reserved versions.
+    pub versions: &'t mut Versions,
+    /// Longest string in bytes (`proto-max-bulk-len`).
+    pub max_string_bytes: usize,
+    /// The clock of this call: Unix time in milliseconds.
+    pub now_ms: u64,
+    /// The db's number.
+    pub index: usize,
+}
+
+impl Db<'_, '_> {
+    /// Where `key` lives in this db.
+    ///
+    /// # Errors
+    /// Redis' error for a db number out of range.
+    pub fn at(&self, key: &Bytes) -> Result<KeyAt> {
+        self.at_db(self.index, key)
+    }
+
+    /// Where `key` lives in db number `index`.
+    ///
+    /// # Errors
+    /// Redis' error for a db number out of range.
+    pub fn at_db(&self, index: usize, key: &Bytes) -> Result<KeyAt> {
+        let space = *self.catalog.spaces.get(index).ok_or(texts::DB_OUT_OF_RANGE)?;
+        Ok(KeyAt { space, key: key.clone() })
+    }
+
+    /// What is stored under a key; `None` where nothing is, or only what has expired. A transaction that may change the key
+    /// removes it when it finds it expired, as Redis does.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
+        let Some(meta) = self.layout.find(self.transaction, at)? else { return Ok(None) };
+        if !meta.is_expired(self.now_ms) {
+            return Ok(Some(meta));
+        }
+        if self.transaction.may_change(&at.lock_key()) {
+            self.layout.write(self.transaction, at, Some(&meta), None)?;
+        }
+        Ok(None)
+    }
+
+    /// The string under a key, with its meta; `None` where there is no key.
+    ///
+    /// # Errors
+    /// WRONGTYPE where the key holds another type; store errors, corrupt records.
+    pub fn find_string(&mut self, at: &KeyAt) -> Result<Option<(Meta, Bytes)>> {
+        let Some(meta) = self.find(at)? else { return Ok(None) };
+        match &meta.body {
+            Body::String(value) => {
+                let value = value.clone();
+                Ok(Some((meta, value)))
+            }
+            Body::Collection(_) => Err(texts::WRONG_TYPE),
+        }
+    }
+
+    /// The collection of that kind under a key, with its meta; `None` where there is no key.
+    ///
+    /// # Errors
+    /// As [`Db::find_string`].
+    pub fn find_collection(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<(Meta, Collection)>> {
+        let Some(meta) = self.find(at)? else { return Ok(None) };
+        match meta.body {
+            Body::Collection(collection) if collection.kind == kind => Ok(Some((meta, collection))),
+            _ => Err(texts::WRONG_TYPE),
+        }
+    }
+
+    /// Replaces `old`, which is what [`Db::find`] returned for the key, by `new`; `None` removes the key.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn write(&mut self, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
+        self.layout.write(self.transaction, at, old, new)
+    }
+
+    /// Stores a string under a key, in the place of `old`.
+    ///
+    /// # Errors
+    /// Redis' error for strings above `proto-max-bulk-len`; store errors.
+    pub fn write_string(&mut self, at: &KeyAt, old: Option<&Meta>, value: Bytes, expire_at_ms: Option<u64>) -> Result<()> {
+        if value.len() > self.max_string_bytes {
+            return Err(texts::STRING_TOO_LONG);
+        }
+        let new = Meta { expire_at_ms, body: Body::String(value) };
+        self.write(at, old, Some(&new))
+    }
+
+    /// The head of a new, still empty collection, to be made in the place of `old`. It is stored by [`Db::write`] once it has
+    /// elements.
+    ///
+    /// # Errors
+    /// [`Error::OutOfVersions`].
+    pub fn new_collection(&mut self, kind: Kind, old: Option<&Meta>) -> Result<Collection> {
+        let Self { layout, versions, now_ms, .. } = self;
+        let version = layout.next_version(old, *now_ms, &mut || versions.take())?;
+        Ok(Collection { kind, version, count: 0, head: 0 })
+    }
+
+    /// Stores a changed head of a collection: removes the key where nothing is left in it, keeps its expiry otherwise.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn write_collection(&mut self, at: &KeyAt, old: Option<&Meta>, collection: Collection) -> Result<()> {
+        if collection.count == 0 {
+            return self.write(at, old, None);
+        }
+        let expire_at_ms = old.and_then(|old| old.expire_at_ms);
+        let new = Meta { expire_at_ms, body: Body::Collection(collection) };
+        self.write(at, old, Some(&new))
+    }
+
+    /// Removes a key. False where there is none.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn remove(&mut self, at: &KeyAt) -> Result<bool> {
+        let Some(old) = self.find(at)? else { return Ok(false) };
+        self.write(at, Some(&old), None)?;
+        Ok(true)
+    }
+}

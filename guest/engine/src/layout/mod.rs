@@ -1,0 +1,295 @@
+//! Layouts: how logical records (meta, field, member, score, element) become keys and values of a store, and back.
+//!
+//! The types and commands know no bytes; a layout knows no commands. Between them is [`Layout`]. A layout
+//! * declares its keyspaces with their orders (when it is opened on a store),
+//! * encodes and decodes meta records and the sub-records of collections,
+//! * has the rule by which a collection gets its *version*, the number that tells its records from those of its predecessors,
+//! * knows what a removed key leaves behind, and how to sweep it up.
+//!
+//! `docs/layouts.md` walks through what the foreign layouts will ask of this trait.
+
+pub mod orbweaver;
+
+use crate::error::Result;
+use crate::store::{KeyRange, Keyspace};
+use crate::transaction::Transaction;
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// The data structures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A byte string.
+    String,
+    /// Fields with values.
+    Hash,
+    /// Elements by position.
+    List,
+    /// Members.
+    Set,
+    /// Members ordered by score.
+    SortedSet,
+}
+
+impl Kind {
+    /// The name that TYPE answers with.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Hash => "hash",
+            Self::List => "list",
+            Self::Set => "set",
+            Self::SortedSet => "zset",
+        }
+    }
+
+    /// The kind of that name, in any case.
+    #[must_use]
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        let all = [Self::String, Self::Hash, Self::List, Self::Set, Self::SortedSet];
+        all.into_iter().find(|kind| kind.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+/// A user key and the space that it lives in. A *space* is what a db number stands for: FLUSHDB gives the db a new one, SWAPDB
+/// exchanges two.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyAt {
+    /// The space, see [`Catalog`].
+    pub space: u32,
+    /// The user key: any bytes, also none.
+    pub key: Bytes,
+}
+
+impl KeyAt {
+    /// The key under which transactions declare this user key.
+    #[must_use]
+    pub fn lock_key(&self) -> Bytes {
+        lock_key(self.space, &self.key)
+    }
+}
+
+/// `space (u32, big-endian) | name`. Space 0 is the engine's own.
+#[must_use]
+pub fn lock_key(space: u32, name: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(4 + name.len());
+    bytes.put_u32(space);
+    bytes.put_slice(name);
+    bytes.freeze()
+}
+
+/// What is stored under a user key, without the sub-records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Unix time in milliseconds; the key is gone when the clock is past it. `None`: it stays.
+    pub expire_at_ms: Option<u64>,
+    /// The value, or what leads to it.
+    pub body: Body,
+}
+
+/// A string's value, or the head of a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// The bytes of a string.
+    String(Bytes),
+    /// A collection, never empty.
+    Collection(Collection),
+}
+
+/// The head of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collection {
+    /// Which structure; never [`Kind::String`].
+    pub kind: Kind,
+    /// Tells this collection's records from those of all others; see [`Layout::next_version`].
+    pub version: u64,
+    /// How many fields, members or elements it holds. A list's are `tail - head`.
+    pub count: u64,
+    /// Index of a list's first element; 0 for the other kinds.
+    pub head: u64,
+}
+
+impl Meta {
+    /// The kind of the value.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match &self.body {
+            Body::String(_) => Kind::String,
+            Body::Collection(collection) => collection.kind,
+        }
+    }
+
+    /// Whether the key is gone at `now_ms`: past its time, as Redis has it, not at it.
+    #[must_use]
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        self.expire_at_ms.is_some_and(|at| now_ms > at)
+    }
+
+    /// The head of the collection; `None` for a string.
+    #[must_use]
+    pub const fn collection(&self) -> Option<Collection> {
+        match &self.body {
+            Body::String(_) => None,
+            Body::Collection(collection) => Some(*collection),
+        }
+    }
+}
+
+/// A hash field's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldValue {
+    /// The field's own expiry, as in [`Meta::expire_at_ms`].
+    pub expire_at_ms: Option<u64>,
+    /// The value.
+    pub value: Bytes,
+}
+
+/// Which space each db number stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalog {
+    /// By db number.
+    pub spaces: Vec<u32>,
+}
+
+/// A key of a store, with its keyspace.
+pub type RecordKey = (Keyspace, Bytes);
+
+/// A range of a keyspace.
+pub type RecordRange = (Keyspace, KeyRange);
+
+/// What one step of [`Layout::sweep`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Expired keys that were removed.
+    pub expired_keys: u64,
+    /// Dead records that were removed one by one.
+    pub records: u64,
+    /// Dead ranges that were removed as a whole.
+    pub ranges: u64,
+    /// Whether there may be more to do at once.
+    pub more: bool,
+}
+
+/// What [`Layout::check`] found wrong with a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The keyspace of the record.
+    pub keyspace: &'static str,
+    /// The record's key.
+    pub key: Bytes,
+    /// What is wrong, for people.
+    pub what: String,
+}
+
+/// Encodes logical records, and decodes them. All functions that read bytes return a [`crate::error::CorruptRecord`] where they
+/// are not what the layout's format says.
+pub trait Layout {
+    /// The layout's name, as options and error texts have it.
+    fn name(&self) -> &'static str;
+
+    // Dbs and versions.
+
+    /// Which space each db number stands for.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    fn load_catalog(&self, transaction: &mut Transaction<'_>, databases: usize) -> Result<Catalog>;
+
+    /// Empties a db: it gets a new space, the old one is left to the sweep. Exclusive transactions only.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    fn flush(&self, transaction: &mut Transaction<'_>, catalog: &mut Catalog, db: usize) -> Result<()>;
+
+    /// Exchanges two dbs. Exclusive transactions only.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn swap(&self, transaction: &mut Transaction<'_>, catalog: &mut Catalog, a: usize, b: usize) -> Result<()>;
+
+    /// The lock key that [`Layout::reserve_versions`] declares.
+    fn versions_lock_key(&self) -> Bytes;
+
+    /// Takes `count` versions that nobody else will be given, and returns the first of them.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    fn reserve_versions(&self, transaction: &mut Transaction<'_>, count: u64) -> Result<u64>;
+
+    /// The version of a collection that is about to be made where `old` was; `reserved` hands out reserved versions.
+    ///
+    /// # Errors
+    /// Whatever `reserved` returns.
+    fn next_version(&self, old: Option<&Meta>, now_ms: u64, reserved: &mut dyn FnMut() -> Result<u64>) -> Result<u64>;
+
+    // Keys.
+
+    /// The record that tells whether a user key exists: what a group of commands reads ahead together.
+    fn meta_record(&self, at: &KeyAt) -> RecordKey;
+
+    /// What is stored under a user key, expired or not; `None` where nothing is.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>>;
+
+    /// Replaces `old`, which is what [`Layout::find`] returned, by `new`; `None` removes the key. What belongs to a collection of
+    /// `old` that is not continued in `new` is left to the sweep.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()>;
+
+    /// Moves what is stored under `from` to `to`, where nothing is stored (any more).
+    ///
+    /// # Errors
+    /// Store errors.
+    fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()>;
+
+    /// The records of a space's user keys from `start` on, in the order of the keys.
+    fn keys(&self, space: u32, start: &[u8]) -> RecordRange;
+
+    /// The user key and meta of a record of [`Layout::keys`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_key(&self, key: &Bytes, value: &Bytes) -> Result<(Bytes, Meta)>;
+
+    // Sub-records. `version` is that of the collection under `at`.
+
+    /// The record of a hash field.
+    fn field(&self, at: &KeyAt, version: u64, field: &[u8]) -> RecordKey;
+
+    /// The records of a hash's fields, in byte order.
+    fn fields(&self, at: &KeyAt, version: u64) -> RecordRange;
+
+    /// The field of a record of [`Layout::fields`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_field(&self, key: &Bytes) -> Result<Bytes>;
+
+    /// The value of a hash field's record.
+    fn encode_field_value(&self, value: &FieldValue) -> Bytes;
+
+    /// The value of a hash field from its record.
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue>;
+
+    // Maintenance.
+
+    /// Removes expired keys and what removed keys have left, about `budget` records, in transactions of its own.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    fn sweep(&self, store: &mut dyn crate::store::Store, now_ms: u64, budget: usize) -> Result<Swept>;
+
+    /// Verifies records from where `cursor` left off (empty: from the beginning), about `budget` of them, and moves the cursor on;
+    /// an empty cursor afterwards means that all is checked.
+    ///
+    /// # Errors
+    /// Store errors. What is wrong with records is a finding, not an error.
+    fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>>;
+}

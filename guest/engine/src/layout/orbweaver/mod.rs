@@ -1,0 +1,240 @@
+//! The default layout: Blackwidow's model made portable. `docs/format.md` specifies every byte.
+//!
+//! All keyspaces are in byte order. A collection's records are keyed by its version alone, which is never given twice in a
+//! database: so DEL of any size is one small write, RENAME moves nothing but the meta record, and no dead record can be taken
+//! for a live one.
+
+mod catalog;
+mod check;
+pub mod records;
+mod sweep;
+
+use super::{Body, Catalog, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
+use crate::codec::Flaw;
+use crate::error::{CorruptRecord, Error, Result};
+use crate::store::{KeyRange, Keyspace, Order, Scope, Store, prefix_end};
+use crate::transaction::Transaction;
+use bytes::Bytes;
+use records::Garbage;
+
+/// The layout's name.
+pub const NAME: &str = "orbweaver";
+
+/// Names of the keyspaces, as hosts see them.
+pub mod keyspace {
+    /// Format marker, reserved numbers, dbs.
+    pub const SYSTEM: &str = "system";
+    /// User keys: strings whole, collections by their meta records.
+    pub const META: &str = "meta";
+    /// Fields, members and elements.
+    pub const DATA: &str = "data";
+    /// Sorted sets in the order of their scores.
+    pub const SCORE: &str = "score";
+    /// When which key expires.
+    pub const EXPIRY: &str = "expiry";
+    /// What removed keys have left behind.
+    pub const GARBAGE: &str = "garbage";
+    /// All of them, in the order in which they are opened.
+    pub const ALL: [&str; 6] = [SYSTEM, META, DATA, SCORE, EXPIRY, GARBAGE];
+}
+
+/// The layout, opened on a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Orbweaver {
+    system: Keyspace,
+    meta: Keyspace,
+    data: Keyspace,
+    score: Keyspace,
+    expiry: Keyspace,
+    garbage: Keyspace,
+}
+
+impl Orbweaver {
+    /// Opens the layout's keyspaces, and marks a store that is still empty as written by this layout.
+    ///
+    /// # Errors
+    /// Store errors; [`Error::Corrupt`] where the store's marker is of another layout or of a newer format.
+    pub fn open(store: &mut dyn Store) -> Result<Self> {
+        let mut open = |name| store.open_keyspace(name, Order::Bytes);
+        let layout = Self {
+            system: open(keyspace::SYSTEM)?,
+            meta: open(keyspace::META)?,
+            data: open(keyspace::DATA)?,
+            score: open(keyspace::SCORE)?,
+            expiry: open(keyspace::EXPIRY)?,
+            garbage: open(keyspace::GARBAGE)?,
+        };
+        layout.check_marker(store)?;
+        Ok(layout)
+    }
+
+    fn check_marker(&self, store: &mut dyn Store) -> Result<()> {
+        let expected: Bytes = [records::MARKER, &records::FORMAT_VERSION.to_be_bytes()].concat().into();
+        let read_only = store.limits().read_only;
+        let scope = if read_only { Scope::Read } else { Scope::Exclusive };
+        let mut transaction = Transaction::begin(store, scope)?;
+        let key = Bytes::from_static(records::system_key::FORMAT);
+        match transaction.get(self.system, &key)? {
+            Some(marker) if marker == expected => Ok(()),
+            Some(_) => Err(corrupt(keyspace::SYSTEM, &key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
+            None if read_only => Ok(()),
+            None => {
+                transaction.put(self.system, key, expected)?;
+                Ok(transaction.commit()?)
+            }
+        }
+    }
+
+    /// Changes the expiry record of a key from one expiry to another.
+    fn move_expiry(&self, transaction: &mut Transaction<'_>, lock_key: &[u8], old: Option<u64>, new: Option<u64>) -> Result<()> {
+        if old == new {
+            return Ok(());
+        }
+        if let Some(at) = old {
+            transaction.delete(self.expiry, records::encode_expiry_key(at, lock_key))?;
+        }
+        if let Some(at) = new {
+            transaction.put(self.expiry, records::encode_expiry_key(at, lock_key), Bytes::new())?;
+        }
+        Ok(())
+    }
+
+    fn put_garbage(&self, transaction: &mut Transaction<'_>, garbage: &Garbage) -> Result<()> {
+        let (key, value) = records::encode_garbage(garbage);
+        Ok(transaction.put(self.garbage, key, value)?)
+    }
+
+    /// Leaves a collection's records to the sweep, unless `new` continues it.
+    fn retire(&self, transaction: &mut Transaction<'_>, old: &Meta, new: Option<&Meta>) -> Result<()> {
+        let Body::Collection(old) = &old.body else { return Ok(()) };
+        let continued = new.and_then(Meta::collection).is_some_and(|new| new.version == old.version);
+        // What was emptied by its own commands has no records left.
+        if continued || old.count == 0 {
+            return Ok(());
+        }
+        self.put_garbage(transaction, &Garbage::Collection { version: old.version, kind: old.kind, count: old.count })
+    }
+}
+
+/// A corrupt-record error of this layout.
+fn corrupt(keyspace: &'static str, key: &[u8], flaw: Flaw) -> Error {
+    Error::Corrupt(CorruptRecord { layout: NAME, keyspace, key: key.to_vec(), offset: flaw.offset, what: flaw.what })
+}
+
+impl Layout for Orbweaver {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn load_catalog(&self, transaction: &mut Transaction<'_>, databases: usize) -> Result<Catalog> {
+        self.load_spaces(transaction, databases)
+    }
+
+    fn flush(&self, transaction: &mut Transaction<'_>, catalog: &mut Catalog, db: usize) -> Result<()> {
+        self.flush_space(transaction, catalog, db)
+    }
+
+    fn swap(&self, transaction: &mut Transaction<'_>, catalog: &mut Catalog, a: usize, b: usize) -> Result<()> {
+        self.swap_spaces(transaction, catalog, a, b)
+    }
+
+    fn versions_lock_key(&self) -> Bytes {
+        lock_key(0, records::system_key::NEXT_VERSION)
+    }
+
+    fn reserve_versions(&self, transaction: &mut Transaction<'_>, count: u64) -> Result<u64> {
+        self.take_versions(transaction, count)
+    }
+
+    fn next_version(&self, _old: Option<&Meta>, _now_ms: u64, reserved: &mut dyn FnMut() -> Result<u64>) -> Result<u64> {
+        reserved()
+    }
+
+    fn meta_record(&self, at: &KeyAt) -> RecordKey {
+        (self.meta, at.lock_key())
+    }
+
+    fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
+        let key = at.lock_key();
+        let Some(value) = transaction.get(self.meta, &key)? else { return Ok(None) };
+        records::decode_meta(&value).map(Some).map_err(|flaw| corrupt(keyspace::META, &key, flaw))
+    }
+
+    fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
+        let key = at.lock_key();
+        transaction.touch(&key)?;
+        if let Some(old) = old {
+            self.retire(transaction, old, new)?;
+        }
+        let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
+        self.move_expiry(transaction, &key, expiry(old), expiry(new))?;
+        match new {
+            Some(new) => transaction.put(self.meta, key, records::encode_meta(new))?,
+            None => transaction.delete(self.meta, key)?,
+        }
+        Ok(())
+    }
+
+    fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()> {
+        let (from, to) = (from.lock_key(), to.lock_key());
+        transaction.touch(&from)?;
+        transaction.touch(&to)?;
+        self.move_expiry(transaction, &from, meta.expire_at_ms, None)?;
+        self.move_expiry(transaction, &to, None, meta.expire_at_ms)?;
+        transaction.delete(self.meta, from)?;
+        Ok(transaction.put(self.meta, to, records::encode_meta(meta))?)
+    }
+
+    fn keys(&self, space: u32, start: &[u8]) -> RecordRange {
+        let end = prefix_end(&space.to_be_bytes());
+        (self.meta, KeyRange { start: lock_key(space, start).to_vec(), after_start: false, end })
+    }
+
+    fn decode_key(&self, key: &Bytes, value: &Bytes) -> Result<(Bytes, Meta)> {
+        let decode = || {
+            let mut reader = crate::codec::Reader::new(key);
+            reader.u32("a space is cut short")?;
+            Ok((reader.rest(), records::decode_meta(value)?))
+        };
+        decode().map_err(|flaw| corrupt(keyspace::META, key, flaw))
+    }
+
+    fn field(&self, _at: &KeyAt, version: u64, field: &[u8]) -> RecordKey {
+        (self.data, records::encode_sub_key(version, field))
+    }
+
+    fn fields(&self, _at: &KeyAt, version: u64) -> RecordRange {
+        (self.data, KeyRange::prefix(&version.to_be_bytes()))
+    }
+
+    fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
+        records::decode_sub_key(key).map(|(_, field)| field).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn encode_field_value(&self, value: &FieldValue) -> Bytes {
+        records::encode_field_value(value)
+    }
+
+    fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue> {
+        records::decode_field_value(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
+        self.sweep_step(store, now_ms, budget)
+    }
+
+    fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
+        self.check_step(transaction, cursor, budget)
+    }
+}
+
+impl Orbweaver {
+    /// The keyspaces that hold records of a collection.
+    fn keyspaces_of(&self, kind: Kind) -> Vec<Keyspace> {
+        match kind {
+            Kind::String => Vec::new(),
+            Kind::Hash | Kind::List | Kind::Set => vec![self.data],
+            Kind::SortedSet => vec![self.data, self.score],
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Connections: what the engine remembers of a client between two requests.
+
+use super::plan::{Queue, Watched};
+use crate::codec::{Flaw, Reader};
+use crate::resp::reply::Protocol;
+use bytes::{BufMut, Bytes};
+use std::collections::BTreeMap;
+
+/// Which replies a client wants (CLIENT REPLY).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// All of them.
+    #[default]
+    On,
+    /// None.
+    Off,
+    /// Not the one to the next command.
+    SkipNext,
+    /// Not the one to this command.
+    Skip,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Its number.
+    pub id: u64,
+    /// The client's address.
+    pub address: String,
+    /// The selected db.
+    pub db: usize,
+    /// The protocol of its replies.
+    pub protocol: Protocol,
+    /// Whether it has said the password, or need not.
+    pub authenticated: bool,
+    /// CLIENT SETNAME.
+    pub name: String,
+    /// CLIENT SETINFO LIB-NAME.
+    pub library_name: String,
+    /// CLIENT SETINFO LIB-VER.
+    pub library_version: String,
+    /// CLIENT REPLY.
+    pub reply_mode: ReplyMode,
+    /// CLIENT NO-EVICT.
+    pub no_evict: bool,
+    /// CLIENT NO-TOUCH.
+    pub no_touch: bool,
+    /// The commands queued since MULTI.
+    pub queue: Option<Queue>,
+    /// The keys of WATCH.
+    pub watched: Vec<Watched>,
+    /// To be closed once its replies are sent.
+    pub closing: bool,
+    /// When it was announced: Unix time in milliseconds.
+    pub connected_ms: u64,
+    /// When it last sent a request: Unix time in milliseconds.
+    pub active_ms: u64,
+    /// Its last command, with the subcommand: `client|list`.
+    pub last_command: String,
+    /// The state that [`Connection::take_changed_state`] last returned.
+    known_state: Vec<u8>,
+}
+
+impl Connection {
+    fn new(id: u64, address: &str, authenticated: bool, now_ms: u64) -> Self {
+        let mut connection = Self {
+            id,
+            address: address.to_owned(),
+            db: 0,
+            protocol: Protocol::Resp2,
+            authenticated,
+            name: String::new(),
+            library_name: String::new(),
+            library_version: String::new(),
+            reply_mode: ReplyMode::On,
+            no_evict: false,
+            no_touch: false,
+            queue: None,
+            watched: Vec::new(),
+            closing: false,
+            connected_ms: now_ms,
+            active_ms: now_ms,
+            last_command: "NULL".to_owned(),
+            known_state: Vec::new(),
+        };
+        connection.known_state = connection.encode_state();
+        connection
+    }
+
+    /// Back to what it was when it was new, but for its number and age (RESET).
+    pub fn reset(&mut self, authenticated: bool) {
+        let fresh = Self::new(self.id, &self.address, authenticated, self.connected_ms);
+        let (library_name, library_version) = (std::mem::take(&mut self.library_name), std::mem::take(&mut self.library_version));
+        let known_state = std::mem::take(&mut self.known_state);
+        *self = Self { active_ms: self.active_ms, known_state, library_name, library_version, ..fresh };
+    }
+
+    /// The connection's state where it has changed since the last call: what lets a new instance go on with the connection.
+    /// A transaction under way is not part of it, only that there was one: its EXEC will be refused.
+    pub(super) fn take_changed_state(&mut self) -> Option<Vec<u8>> {
+        let state = self.encode_state();
+        if state == self.known_state {
+            return None;
+        }
+        self.known_state.clone_from(&state);
+        Some(state)
+    }
+
+    /// `id u64 | connected_ms u64 | db u32 | flags | (length u32 | text)*3`.
+    fn encode_state(&self) -> Vec<u8> {
+        let flags = [
+            self.protocol == Protocol::Resp3,
+            self.authenticated,
+            self.queue.is_some(),
+            !self.watched.is_empty(),
+            self.reply_mode == ReplyMode::Off,
+            self.no_evict,
+            self.no_touch,
+        ];
+        let texts = [&self.name, &self.library_name, &self.library_version];
+        let mut state = Vec::new();
+        state.put_u64(self.id);
+        state.put_u64(self.connected_ms);
+        state.put_u32(u32::try_from(self.db).unwrap_or(0));
+        state.put_u8(flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag)));
+        for text in texts {
+            state.put_u32(u32::try_from(text.len()).unwrap_or(0));
+            state.put_slice(text.as_bytes());
+        }
+        state
+    }
+
+    fn decode_state(state: &[u8], address: &str, now_ms: u64) -> Result<Self, Flaw> {
+        let state = Bytes::copy_from_slice(state);
+        let mut reader = Reader::new(&state);
+        let id = reader.u64("a number is missing")?;
+        let connected_ms = reader.u64("a time is missing")?;
+        let db = usize::try_from(reader.u32("a db is missing")?).unwrap_or(0);
+        let flags = reader.u8("flags are missing")?;
+        let has = |bit: u8| flags >> bit & 1 == 1;
+        let mut connection = Self::new(id, address, has(1), connected_ms);
+        connection.db = db;
+        connection.protocol = if has(0) { Protocol::Resp3 } else { Protocol::Resp2 };
+        connection.queue = has(2).then(Queue::broken);
+        connection.watched = has(3).then(Watched::lost).into_iter().collect();
+        connection.reply_mode = if has(4) { ReplyMode::Off } else { ReplyMode::On };
+        (connection.no_evict, connection.no_touch) = (has(5), has(6));
+        connection.name = reader.text("a name is cut short")?;
+        connection.library_name = reader.text("a library's name is cut short")?;
+        connection.library_version = reader.text("a library's version is cut short")?;
+        connection.active_ms = now_ms;
+        connection.known_state = state.to_vec();
+        Ok(connection)
+    }
+}
+
+/// The connections of an instance, by number.
+#[derive(Debug, Default)]
+pub struct Connections {
+    by_id: BTreeMap<u64, Connection>,
+    last_id: u64,
+}
+
+impl Connections {
+    pub(super) fn add(&mut self, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) -> u64 {
+        let restored = state.and_then(|state| Connection::decode_state(state, address, now_ms).ok());
+        let connection = restored.unwrap_or_else(|| Connection::new(self.last_id + 1, address, authenticated, now_ms));
+        let id = connection.id;
+        self.last_id = self.last_id.max(id);
+        self.by_id.insert(id, connection);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: u64) {
+        self.by_id.remove(&id);
+    }
+
+    /// The connection with that number.
+    pub fn get(&mut self, id: u64) -> Option<&mut Connection> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// All connections, by number.
+    pub fn iter(&mut self) -> impl Iterator<Item = &mut Connection> {
+        self.by_id.values_mut()
+    }
+
+    pub(super) fn closing(&self) -> Vec<u64> {
+        self.by_id.values().filter(|connection| connection.closing).map(|connection| connection.id).collect()
+    }
+}

@@ -1,0 +1,225 @@
+//! Sessions: bytes in, one pass down, one batch, bytes out.
+//!
+//! [`Engine::exchange`] takes what the sockets of a host delivered, cuts it into requests ([`crate::resp`]), *plans* them
+//! (dispatch, arity, authentication, MULTI: `plan.rs`), *runs* what touches data as one group in one transaction (`run.rs`), and
+//! hands the replies back after the commit.
+
+mod connection;
+mod plan;
+mod run;
+mod server;
+
+pub use connection::{Connection, ReplyMode};
+pub use server::{Server, Stats};
+
+use crate::db::Versions;
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::layout::{Catalog, Layout, orbweaver::Orbweaver};
+use crate::resp::request::{Parsed, RequestLimits, parse_request};
+use crate::settings::Settings;
+use crate::store::Store;
+use bytes::Bytes;
+use connection::Connections;
+use plan::{Job, Planned};
+
+/// Most requests that run in one transaction.
+const MAX_GROUP: usize = 1024;
+/// Unauthenticated clients, and inline commands, are held to Redis' limits.
+const MAX_INLINE_BYTES: usize = 64 << 10;
+
+/// What a socket delivered: everything that has not been consumed yet.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The connection, from [`Engine::connect`].
+    pub connection: u64,
+    /// The bytes.
+    pub input: Bytes,
+}
+
+/// What a connection gets back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The connection.
+    pub connection: u64,
+    /// How many bytes of the input are done with.
+    pub consumed: usize,
+    /// How many bytes of input there must be, counted from the consumed ones on, before another call can do anything.
+    pub needed: usize,
+    /// Bytes to send.
+    pub output: Vec<u8>,
+    /// Close the connection after sending.
+    pub close: bool,
+    /// The connection's state where it has changed: for [`Engine::connect`] in an instance that replaces this one.
+    pub state: Option<Vec<u8>>,
+}
+
+/// What [`Engine::exchange`] returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// An answer for each delivery, in their order, and behind them one for each other connection that is to be closed.
+    pub answers: Vec<Answer>,
+    /// A client asked the server to stop.
+    pub shutdown: bool,
+}
+
+/// The engine: a store, a layout on it, and the connections that it serves.
+pub struct Engine {
+    store: Box<dyn Store>,
+    layout: Box<dyn Layout>,
+    environment: Box<dyn Environment>,
+    catalog: Catalog,
+    /// The store's epoch that `catalog` was loaded at.
+    catalog_epoch: Option<u64>,
+    versions: Versions,
+    connections: Connections,
+    server: Server,
+}
+
+impl Engine {
+    /// An engine with the default layout on `store`.
+    ///
+    /// # Errors
+    /// What opening the layout's keyspaces returns, see [`Orbweaver::open`].
+    pub fn open(mut store: Box<dyn Store>, environment: Box<dyn Environment>, settings: Settings) -> Result<Self> {
+        let layout = Box::new(Orbweaver::open(store.as_mut())?);
+        let server = Server::new(settings, environment.now_us() / 1000);
+        Ok(Self {
+            store,
+            layout,
+            environment,
+            catalog: Catalog { spaces: Vec::new() },
+            catalog_epoch: None,
+            versions: Versions::default(),
+            connections: Connections::default(),
+            server,
+        })
+    }
+
+    /// Settings, facts and counters: what INFO and CONFIG show.
+    pub fn server(&mut self) -> &mut Server {
+        &mut self.server
+    }
+
+    /// Announces a connection. `address` is the client's, for CLIENT LIST; `state` is what an earlier instance gave for it.
+    /// Returns the connection's number, which CLIENT ID shows; with `state` it is the number that it had.
+    pub fn connect(&mut self, address: &str, state: Option<&[u8]>) -> u64 {
+        let now_ms = self.environment.now_us() / 1000;
+        let authenticated = self.server.settings.password.is_none();
+        self.server.stats.connections_received += 1;
+        self.connections.add(address, state, authenticated, now_ms)
+    }
+
+    /// Forgets a connection.
+    pub fn disconnect(&mut self, connection: u64) {
+        self.connections.remove(connection);
+    }
+
+    /// Runs everything that is whole in the deliveries and answers it. All of it shares as few transactions as possible; replies
+    /// are only returned for what has been committed.
+    pub fn exchange(&mut self, deliveries: &[Delivery]) -> Outcome {
+        let now_ms = self.environment.now_us() / 1000;
+        let mut answers: Vec<Answer> = Vec::with_capacity(deliveries.len());
+        let mut group: Vec<Job> = Vec::new();
+        for delivery in deliveries {
+            answers.push(Answer { connection: delivery.connection, ..Answer::default() });
+            self.take_requests(delivery, now_ms, &mut group, &mut answers);
+        }
+        self.finish(&mut group, now_ms, &mut answers);
+        self.close_connections(&mut answers);
+        for answer in &mut answers {
+            answer.state = self.connections.get(answer.connection).and_then(Connection::take_changed_state);
+        }
+        Outcome { answers, shutdown: std::mem::take(&mut self.server.shutdown) }
+    }
+
+    /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
+    fn take_requests(&mut self, delivery: &Delivery, now_ms: u64, group: &mut Vec<Job>, answers: &mut Vec<Answer>) {
+        let position = answers.len().saturating_sub(1);
+        let mut input = delivery.input.clone();
+        let (mut consumed, mut needed) = (0, 0);
+        while let Some(connection) = self.connections.get(delivery.connection).filter(|connection| !connection.closing) {
+            let limits = RequestLimits {
+                max_bulk_bytes: u64::try_from(self.server.settings.max_string_bytes).unwrap_or(u64::MAX),
+                max_args: self.server.settings.max_args,
+                max_inline_bytes: MAX_INLINE_BYTES,
+                authenticated: connection.authenticated,
+            };
+            if input.is_empty() {
+                break;
+            }
+            match parse_request(&input, &limits) {
+                Parsed::Incomplete { needed: whole } => {
+                    needed = whole;
+                    break;
+                }
+                Parsed::Broken { message } => {
+                    group.push(self.refuse(delivery.connection, position, &message));
+                    consumed += input.len();
+                    break;
+                }
+                Parsed::Request { args, used } => {
+                    consumed += used;
+                    input = input.slice(used.min(input.len())..);
+                    self.server.stats.commands_processed += u64::from(!args.is_empty());
+                    if plan::must_see_the_outcome_so_far(&args, connection) {
+                        self.finish(group, now_ms, answers);
+                    }
+                    match self.plan(delivery.connection, position, args, now_ms) {
+                        Planned::Nothing => {}
+                        Planned::Job(job) => group.push(job),
+                        Planned::Last(job) => {
+                            group.push(job);
+                            self.finish(group, now_ms, answers);
+                        }
+                    }
+                    if group.len() >= MAX_GROUP {
+                        self.finish(group, now_ms, answers);
+                    }
+                }
+            }
+        }
+        if let Some(answer) = answers.get_mut(position) {
+            (answer.consumed, answer.needed) = (consumed, needed);
+        }
+    }
+
+    /// Runs the group and hands its replies out.
+    fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut [Answer]) {
+        let jobs = std::mem::take(group);
+        let replies = self.run_group(&jobs, now_ms);
+        for (job, reply) in jobs.iter().zip(replies) {
+            if let Some(answer) = answers.get_mut(job.delivery).filter(|_| !job.silent) {
+                if answer.output.is_empty() {
+                    answer.output = reply;
+                } else {
+                    answer.output.extend_from_slice(&reply);
+                }
+            }
+        }
+    }
+
+    /// Marks the answers of connections that are to be closed, and adds those of connections that delivered nothing.
+    fn close_connections(&mut self, answers: &mut Vec<Answer>) {
+        for connection in self.connections.closing() {
+            match answers.iter_mut().find(|answer| answer.connection == connection) {
+                Some(answer) => answer.close = true,
+                None => answers.push(Answer { connection, close: true, ..Answer::default() }),
+            }
+        }
+    }
+}
+
+/// What a session command works with: one connection, and what it may tell or do of the others.
+pub struct Session<'e> {
+    /// The number of the connection that the command came on.
+    pub id: u64,
+    /// All connections of this instance.
+    pub connections: &'e mut Connections,
+    /// Settings, facts and counters.
+    pub server: &'e mut Server,
+    /// Randomness.
+    pub environment: &'e mut dyn Environment,
+    /// The clock of this call: Unix time in milliseconds.
+    pub now_ms: u64,
+}

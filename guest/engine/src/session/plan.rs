@@ -1,0 +1,332 @@
+//! Planning: from a request to a job. What concerns the connection alone (SELECT, HELLO, MULTI, refusals) is done here, once;
+//! what touches data becomes a job that may be run again.
+
+use super::{Engine, Session};
+use crate::command::flags::Flags;
+use crate::command::{Command, Run, TransactionCommand, table};
+use crate::error::{Error, Result, texts};
+use crate::layout::KeyAt;
+use crate::resp::reply::{Protocol, Reply};
+use crate::session::connection::{Connection, ReplyMode};
+use bytes::Bytes;
+
+/// A request on its way: what is to be run, and whom the reply is for.
+pub struct Job {
+    /// Position of the delivery that it came in.
+    pub delivery: usize,
+    /// The reply is not wanted (CLIENT REPLY).
+    pub silent: bool,
+    /// The protocol of the reply.
+    pub protocol: Protocol,
+    /// What is to be done.
+    pub work: Work,
+}
+
+/// What a job does.
+pub enum Work {
+    /// Nothing any more: this is the reply.
+    Answered(Vec<u8>),
+    /// One command.
+    Call(Call),
+    /// EXEC.
+    Transaction {
+        /// The commands, in their order; what concerned the connection alone is answered already.
+        parts: Vec<Work>,
+        /// What must not have changed.
+        watched: Vec<Watched>,
+    },
+    /// WATCH: the keys, in the db that is selected.
+    Watch {
+        /// The connection that watches.
+        connection: u64,
+        /// Its db.
+        db: usize,
+        /// The keys.
+        keys: Vec<Bytes>,
+    },
+}
+
+/// A data command with its arguments, ready to run.
+pub struct Call {
+    /// The row of the table.
+    pub command: &'static Command,
+    /// The arguments; the first is the name.
+    pub args: Vec<Bytes>,
+    /// The db that was selected.
+    pub db: usize,
+}
+
+/// The commands between MULTI and EXEC.
+#[derive(Debug, Default)]
+pub struct Queue {
+    requests: Vec<Vec<Bytes>>,
+    /// One of them was refused: EXEC will refuse them all.
+    broken: bool,
+}
+
+impl Queue {
+    /// A queue that was lost: EXEC refuses it.
+    pub(super) const fn broken() -> Self {
+        Self { requests: Vec::new(), broken: true }
+    }
+
+    /// How many commands are queued.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
+
+/// A key as it was when WATCH came.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    /// The db.
+    pub db: usize,
+    /// Where the key lived.
+    pub at: KeyAt,
+    /// Its revision; `None`: lost with an instance, counts as changed.
+    pub revision: Option<u64>,
+    /// Whether the key existed.
+    pub existed: bool,
+    /// When it would expire.
+    pub expire_at_ms: Option<u64>,
+}
+
+impl Watched {
+    /// A key of which nothing is known any more.
+    pub(super) const fn lost() -> Self {
+        let at = KeyAt { space: 0, key: Bytes::new() };
+        Self { db: 0, at, revision: None, existed: false, expire_at_ms: None }
+    }
+}
+
+/// What planning a request came to.
+pub enum Planned {
+    /// Nothing to do, nothing to say.
+    Nothing,
+    /// A job for the group.
+    Job(Job),
+    /// A job after which the group must run before anything else is planned.
+    Last(Job),
+}
+
+const EXEC_ABORTED: Error = Error::client("EXECABORT Transaction discarded because of previous errors.");
+const NO_AUTH: Error = Error::client("NOAUTH Authentication required.");
+/// How much of a request's arguments an error text repeats, in bytes.
+const MAX_REPEATED: usize = 128;
+
+/// Whether the request must be planned only after everything before it has been committed: it compares revisions.
+pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection) -> bool {
+    let is = |name: &[u8]| args.first().is_some_and(|own| own.eq_ignore_ascii_case(name));
+    is(b"watch") || (is(b"exec") && !connection.watched.is_empty())
+}
+
+/// The table's row for a request, its arity checked.
+fn look_up(args: &[Bytes]) -> Result<&'static Command> {
+    let name = args.first().map(Bytes::as_ref).unwrap_or_default();
+    let command = table::find(name).ok_or_else(|| unknown_command(args))?;
+    let command = match (command.subcommands, args.get(1)) {
+        ([], _) | (_, None) => command,
+        (_, Some(second)) => table::find_subcommand(command, second).ok_or_else(|| unknown_subcommand(command, second))?,
+    };
+    let count = i32::try_from(args.len()).unwrap_or(i32::MAX);
+    let fits = if command.arity >= 0 { count == command.arity } else { count >= command.arity.saturating_neg() };
+    if fits { Ok(command) } else { Err(wrong_arity(command.name)) }
+}
+
+/// The error for a wrong number of arguments.
+pub fn wrong_arity(name: &str) -> Error {
+    Error::Client(format!("ERR wrong number of arguments for '{name}' command").into())
+}
+
+fn unknown_command(args: &[Bytes]) -> Error {
+    let piece = |bytes: &[u8], most: usize| String::from_utf8_lossy(bytes.get(..most).unwrap_or(bytes)).into_owned();
+    let mut repeated = String::new();
+    for arg in args.iter().skip(1) {
+        if repeated.len() >= MAX_REPEATED {
+            break;
+        }
+        repeated.push_str(&format!("'{}' ", piece(arg, MAX_REPEATED.saturating_sub(repeated.len()))));
+    }
+    let name = args.first().map(|name| piece(name, MAX_REPEATED)).unwrap_or_default();
+    Error::Client(format!("ERR unknown command '{name}', with args beginning with: {repeated}").into())
+}
+
+fn unknown_subcommand(command: &Command, name: &[u8]) -> Error {
+    let shown = String::from_utf8_lossy(name.get(..MAX_REPEATED).unwrap_or(name)).into_owned();
+    Error::Client(format!("ERR unknown subcommand '{shown}'. Try {} HELP.", command.name.to_ascii_uppercase()).into())
+}
+
+impl Engine {
+    /// A job that answers a broken request and closes the connection.
+    pub(super) fn refuse(&mut self, connection: u64, delivery: usize, message: &str) -> Job {
+        let protocol = self.connections.get(connection).map_or(Protocol::Resp2, |connection| {
+            connection.closing = true;
+            connection.protocol
+        });
+        let mut reply = Reply::new(protocol);
+        reply.error(&format!("ERR {message}"));
+        Job { delivery, silent: false, protocol, work: Work::Answered(reply.into_bytes()) }
+    }
+
+    /// Plans one request of a connection.
+    pub(super) fn plan(&mut self, id: u64, delivery: usize, args: Vec<Bytes>, now_ms: u64) -> Planned {
+        let Some(connection) = self.connections.get(id).filter(|_| !args.is_empty()) else { return Planned::Nothing };
+        connection.active_ms = now_ms;
+        let work = self.plan_work(id, args, now_ms);
+        let Some(connection) = self.connections.get(id) else { return Planned::Nothing };
+        let silent = match connection.reply_mode {
+            ReplyMode::On => false,
+            ReplyMode::Off => true,
+            ReplyMode::SkipNext => {
+                connection.reply_mode = ReplyMode::Skip;
+                true
+            }
+            ReplyMode::Skip => {
+                connection.reply_mode = ReplyMode::On;
+                true
+            }
+        };
+        let protocol = connection.protocol;
+        let work = work.unwrap_or_else(|error| {
+            let mut reply = Reply::new(protocol);
+            self.server.error(&mut reply, &error);
+            Work::Answered(reply.into_bytes())
+        });
+        let last = matches!(work, Work::Watch { .. });
+        let job = Job { delivery, silent, protocol, work };
+        if last { Planned::Last(job) } else { Planned::Job(job) }
+    }
+
+    fn plan_work(&mut self, id: u64, args: Vec<Bytes>, now_ms: u64) -> Result<Work> {
+        let Some(connection) = self.connections.get(id) else { return Ok(Work::Answered(Vec::new())) };
+        let looked_up = look_up(&args).and_then(|command| {
+            let allowed = connection.authenticated || command.flags.has(Flags::NO_AUTH);
+            if allowed { Ok(command) } else { Err(NO_AUTH) }
+        });
+        let command = match looked_up {
+            Ok(command) => command,
+            Err(error) => {
+                if let Some(queue) = &mut connection.queue {
+                    queue.broken = true;
+                }
+                return Err(error);
+            }
+        };
+        connection.last_command = command.name.to_owned();
+        if let Some(queue) = &mut connection.queue
+            && !runs_within_multi(command)
+        {
+            if command.flags.has(Flags::NO_MULTI) {
+                queue.broken = true;
+                return Err(Error::client("ERR Command not allowed inside a transaction"));
+            }
+            queue.requests.push(args);
+            let mut reply = Reply::new(connection.protocol);
+            reply.simple("QUEUED");
+            return Ok(Work::Answered(reply.into_bytes()));
+        }
+        self.plan_call(id, command, args, now_ms)
+    }
+
+    /// Plans a command that is to run now: on its own, or as a part of EXEC.
+    fn plan_call(&mut self, id: u64, command: &'static Command, args: Vec<Bytes>, now_ms: u64) -> Result<Work> {
+        let Some(connection) = self.connections.get(id) else { return Ok(Work::Answered(Vec::new())) };
+        let (db, protocol) = (connection.db, connection.protocol);
+        let ok = |work: Result<()>| {
+            work?;
+            let mut reply = Reply::new(protocol);
+            reply.ok();
+            Ok(Work::Answered(reply.into_bytes()))
+        };
+        match &command.run {
+            Run::Data(_) => Ok(Work::Call(Call { command, args, db })),
+            Run::Container => Err(wrong_arity(command.name)),
+            Run::Session(run) => {
+                let Self { connections, server, environment, .. } = self;
+                let mut session = Session { id, connections, server, environment: environment.as_mut(), now_ms };
+                let mut reply = Reply::new(protocol);
+                run(&mut session, &args, &mut reply)?;
+                Ok(Work::Answered(reply.into_bytes()))
+            }
+            Run::Transaction(TransactionCommand::Multi) => ok(begin_queue(connection)),
+            Run::Transaction(TransactionCommand::Discard) => ok(discard(connection)),
+            Run::Transaction(TransactionCommand::Unwatch) => {
+                connection.watched.clear();
+                ok(Ok(()))
+            }
+            Run::Transaction(TransactionCommand::Watch) => {
+                if connection.queue.is_some() {
+                    return Err(Error::client("ERR WATCH inside MULTI is not allowed"));
+                }
+                Ok(Work::Watch { connection: id, db, keys: args.get(1..).unwrap_or_default().to_vec() })
+            }
+            Run::Transaction(TransactionCommand::Exec) => self.plan_exec(id, now_ms),
+        }
+    }
+
+    fn plan_exec(&mut self, id: u64, now_ms: u64) -> Result<Work> {
+        let Some(connection) = self.connections.get(id) else { return Ok(Work::Answered(Vec::new())) };
+        let queue = connection.queue.take().ok_or(Error::client("ERR EXEC without MULTI"))?;
+        let watched = std::mem::take(&mut connection.watched);
+        if queue.broken {
+            return Err(EXEC_ABORTED);
+        }
+        // What changes the connection runs only if the watched keys are unchanged: they are looked at now, and again when the
+        // transaction runs.
+        if !watched.is_empty() && self.watched_have_changed(&watched, now_ms)? {
+            return Ok(Work::Transaction { parts: Vec::new(), watched });
+        }
+        let mut parts = Vec::with_capacity(queue.requests.len());
+        for args in queue.requests {
+            let part = look_up(&args).and_then(|command| self.plan_call(id, command, args, now_ms));
+            let protocol = self.connections.get(id).map_or(Protocol::Resp2, |connection| connection.protocol);
+            parts.push(part.unwrap_or_else(|error| {
+                let mut reply = Reply::new(protocol);
+                self.server.error(&mut reply, &error);
+                Work::Answered(reply.into_bytes())
+            }));
+        }
+        Ok(Work::Transaction { parts, watched })
+    }
+}
+
+/// The commands that are not queued (`processCommand` in Redis' `server.c`).
+fn runs_within_multi(command: &Command) -> bool {
+    match command.run {
+        Run::Transaction(TransactionCommand::Unwatch) => false,
+        Run::Transaction(_) => true,
+        _ => ["quit", "reset"].contains(&command.name),
+    }
+}
+
+fn begin_queue(connection: &mut Connection) -> Result<()> {
+    if connection.queue.is_some() {
+        return Err(Error::client("ERR MULTI calls can not be nested"));
+    }
+    connection.queue = Some(Queue::default());
+    Ok(())
+}
+
+fn discard(connection: &mut Connection) -> Result<()> {
+    if connection.queue.take().is_none() {
+        return Err(Error::client("ERR DISCARD without MULTI"));
+    }
+    connection.watched.clear();
+    Ok(())
+}
+
+/// The db number of an argument.
+///
+/// # Errors
+/// Redis' errors for what is no number, or out of range.
+pub fn db_number(argument: &[u8], databases: usize) -> Result<usize> {
+    let number = crate::number::parse_i64(argument).ok_or(texts::NOT_AN_INTEGER)?;
+    usize::try_from(number).ok().filter(|&number| number < databases).ok_or(texts::DB_OUT_OF_RANGE)
+}

@@ -1,0 +1,343 @@
+//! Running: a group of jobs in one transaction, again where the store asks for it.
+
+use super::plan::{Call, Job, Watched, Work};
+use super::{Engine, Server};
+use crate::command::flags::Flags;
+use crate::command::{Context, Run};
+use crate::db::{Db, Versions};
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::layout::{Catalog, KeyAt, Layout, lock_key};
+use crate::resp::reply::Reply;
+use crate::store::{Scope, StoreError};
+use crate::transaction::Transaction;
+use bytes::Bytes;
+
+/// How often a group is run again after conflicts before its clients are told.
+const MAX_ATTEMPTS: u32 = 100;
+/// A group whose changes are larger is committed before it goes on.
+const MAX_PENDING_BYTES: usize = 4 << 20;
+/// How many versions are reserved at a time.
+const VERSION_BLOCK: u64 = 4096;
+
+impl Engine {
+    /// Runs jobs in their order and returns a reply for each. Nothing is lost between them: where the group cannot be written as
+    /// one, its jobs run one by one.
+    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Vec<u8>> {
+        let mut replies = Vec::with_capacity(jobs.len());
+        let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
+        while !rest.is_empty() {
+            let group = rest.get(..width).unwrap_or(rest);
+            let versions = self.versions;
+            let error = match self.attempt(group, now_ms) {
+                Ok(done) => {
+                    rest = rest.get(done.len()..).unwrap_or_default();
+                    replies.extend(done);
+                    attempts = 0;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            if !matches!(error, Error::Store(StoreError::UnknownOutcome(_))) {
+                self.versions = versions;
+            }
+            attempts += 1;
+            let again = match &error {
+                Error::OutOfVersions => self.reserve_versions().is_ok() && attempts < MAX_ATTEMPTS,
+                Error::Store(StoreError::TooLarge { .. } | StoreError::ReadOnly) if group.len() > 1 => {
+                    width = 1;
+                    true
+                }
+                error => error.is_transient() && attempts < MAX_ATTEMPTS,
+            };
+            if !again {
+                replies.extend(group.iter().map(|job| self.failed(job, &error)));
+                rest = rest.get(group.len()..).unwrap_or_default();
+                attempts = 0;
+            }
+        }
+        replies
+    }
+
+    /// The reply to a job of a group that failed as a whole.
+    fn failed(&mut self, job: &Job, error: &Error) -> Vec<u8> {
+        if let Work::Answered(reply) = &job.work {
+            return reply.clone();
+        }
+        let mut reply = Reply::new(job.protocol);
+        self.server.error(&mut reply, error);
+        reply.into_bytes()
+    }
+
+    /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Vec<u8>>> {
+        let mut replies = Vec::with_capacity(jobs.len());
+        if !jobs.iter().any(|job| needs_the_store(&job.work)) {
+            replies.extend(jobs.iter().map(|job| if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() }));
+            return Ok(replies);
+        }
+        let scope = self.scope_of(jobs)?;
+        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, server, .. } = self;
+        let transaction = Transaction::begin(store.as_mut(), scope)?;
+        if *catalog_epoch != Some(transaction.epoch()) {
+            // Somebody has changed what the scope was made from.
+            drop(transaction);
+            self.load_catalog()?;
+            return Err(StoreError::Conflict.into());
+        }
+        let mut before = None;
+        let mut runner =
+            Runner { transaction, layout: layout.as_ref(), environment: environment.as_mut(), catalog, versions, server, now_ms };
+        runner.read_ahead(jobs)?;
+        for job in jobs {
+            let mut reply = Reply::new(job.protocol);
+            match &job.work {
+                Work::Answered(answer) => reply.raw(answer),
+                Work::Call(call) => {
+                    if call.command.flags.has(Flags::EXCLUSIVE) {
+                        before.get_or_insert_with(|| runner.catalog.clone());
+                    }
+                    runner.call(call, &mut reply)?;
+                }
+                Work::Transaction { parts, watched } => {
+                    before.get_or_insert_with(|| runner.catalog.clone());
+                    runner.exec(parts, watched, &mut reply)?;
+                }
+                Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
+                    Ok(mut watched) => {
+                        if let Some(connection) = connections.get(*connection) {
+                            connection.watched.append(&mut watched);
+                        }
+                        reply.ok();
+                    }
+                    Err(error) if error.is_transient() => return Err(error),
+                    Err(error) => runner.server.error(&mut reply, &error),
+                },
+            }
+            replies.push(reply.into_bytes());
+            if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
+                break;
+            }
+        }
+        let committed = runner.transaction.commit();
+        if committed.is_err()
+            && let Some(before) = before
+        {
+            *catalog = before;
+        }
+        committed?;
+        Ok(replies)
+    }
+
+    /// What a transaction for these jobs must declare.
+    fn scope_of(&mut self, jobs: &[Job]) -> Result<Scope> {
+        if self.catalog_epoch.is_none() {
+            self.load_catalog()?;
+        }
+        let mut needs = Needs { catalog: &self.catalog, keys: Vec::new(), writes: false, exclusive: false };
+        jobs.iter().for_each(|job| needs.add(&job.work));
+        Ok(match (needs.exclusive, needs.writes) {
+            (true, _) => Scope::Exclusive,
+            (false, true) => Scope::Keys(needs.keys),
+            (false, false) => Scope::Read,
+        })
+    }
+
+    fn load_catalog(&mut self) -> Result<()> {
+        let mut transaction = Transaction::begin(self.store.as_mut(), Scope::Read)?;
+        self.catalog = self.layout.load_catalog(&mut transaction, self.server.settings.databases)?;
+        self.catalog_epoch = Some(transaction.epoch());
+        Ok(())
+    }
+
+    fn reserve_versions(&mut self) -> Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            let scope = Scope::Keys(vec![self.layout.versions_lock_key()]);
+            let mut transaction = Transaction::begin(self.store.as_mut(), scope)?;
+            let first = self.layout.reserve_versions(&mut transaction, VERSION_BLOCK)?;
+            match transaction.commit() {
+                Ok(()) => {
+                    // What follows directly on what is left extends it: no gap, whatever the grouping.
+                    let next = if first == self.versions.end && self.versions.next > 0 { self.versions.next } else { first };
+                    self.versions = Versions { next, end: first.saturating_add(VERSION_BLOCK) };
+                    return Ok(());
+                }
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Conflict.into())
+    }
+
+    /// Whether a watched key is known to have changed: EXEC looks before it lets queued commands change the connection.
+    pub(super) fn watched_have_changed(&mut self, watched: &[Watched], now_ms: u64) -> Result<bool> {
+        self.load_catalog()?;
+        let keys: Vec<Bytes> = watched.iter().map(|watched| watched.at.lock_key()).collect();
+        let revisions = self.store.revisions(&keys)?;
+        let pairs = watched.iter().zip(revisions);
+        Ok(pairs.into_iter().any(|(watched, revision)| has_changed(watched, revision, &self.catalog, now_ms)))
+    }
+}
+
+fn has_changed(watched: &Watched, revision: u64, catalog: &Catalog, now_ms: u64) -> bool {
+    let expired_since = watched.existed && watched.expire_at_ms.is_some_and(|at| now_ms > at);
+    let flushed_or_swapped = catalog.spaces.get(watched.db) != Some(&watched.at.space);
+    watched.revision != Some(revision) || expired_since || flushed_or_swapped
+}
+
+fn needs_the_store(work: &Work) -> bool {
+    match work {
+        Work::Answered(_) => false,
+        Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
+    }
+}
+
+/// What jobs read and write, gathered for the transaction's scope.
+struct Needs<'e> {
+    catalog: &'e Catalog,
+    keys: Vec<Bytes>,
+    writes: bool,
+    exclusive: bool,
+}
+
+impl Needs<'_> {
+    fn add(&mut self, work: &Work) {
+        match work {
+            Work::Answered(_) | Work::Watch { .. } => {}
+            Work::Call(call) => {
+                let flags = call.command.flags;
+                self.writes |= flags.has(Flags::WRITE);
+                self.exclusive |= flags.has(Flags::EXCLUSIVE);
+                let dbs = if flags.has(Flags::CROSS_DB) { 0..self.catalog.spaces.len() } else { call.db..call.db + 1 };
+                let spaces: Vec<u32> = dbs.filter_map(|db| self.catalog.spaces.get(db).copied()).collect();
+                let keys = call.command.keys.positions(&call.args);
+                for key in keys.into_iter().filter_map(|position| call.args.get(position)) {
+                    self.keys.extend(spaces.iter().map(|&space| lock_key(space, key)));
+                }
+            }
+            Work::Transaction { parts, watched } => {
+                parts.iter().for_each(|part| self.add(part));
+                self.keys.extend(watched.iter().map(|watched| watched.at.lock_key()));
+            }
+        }
+    }
+}
+
+/// What runs the jobs of one attempt.
+struct Runner<'e, 's> {
+    transaction: Transaction<'s>,
+    layout: &'e dyn Layout,
+    environment: &'e mut dyn Environment,
+    catalog: &'e mut Catalog,
+    versions: &'e mut Versions,
+    server: &'e mut Server,
+    now_ms: u64,
+}
+
+impl Runner<'_, '_> {
+    /// Reads the meta records of all keys of a group in one call to the store.
+    fn read_ahead(&mut self, jobs: &[Job]) -> Result<()> {
+        let mut records = Vec::new();
+        let mut add = |call: &Call| {
+            let Some(&space) = self.catalog.spaces.get(call.db) else { return };
+            let keys = call.command.keys.positions(&call.args);
+            let keys = keys.into_iter().filter_map(|position| call.args.get(position));
+            records.extend(keys.map(|key| self.layout.meta_record(&KeyAt { space, key: key.clone() })));
+        };
+        for job in jobs {
+            match &job.work {
+                Work::Call(call) => add(call),
+                Work::Transaction { parts, .. } => {
+                    for part in parts {
+                        if let Work::Call(call) = part {
+                            add(call);
+                        }
+                    }
+                }
+                Work::Answered(_) | Work::Watch { .. } => {}
+            }
+        }
+        if records.len() > 1 {
+            records.sort_unstable();
+            records.dedup();
+            self.transaction.get_many(&records)?;
+        }
+        Ok(())
+    }
+
+    /// Runs one command. A command that fails has no effect and answers with its error; only what concerns the whole group is
+    /// returned as an error.
+    fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<()> {
+        let Run::Data(run) = call.command.run else { return Ok(()) };
+        let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
+        let db = Db {
+            transaction: &mut self.transaction,
+            layout: self.layout,
+            environment: &mut *self.environment,
+            catalog: &mut *self.catalog,
+            versions: &mut *self.versions,
+            max_string_bytes: self.server.settings.max_string_bytes,
+            now_ms: self.now_ms,
+            index: call.db,
+        };
+        let result = run(&mut Context { args: &call.args, db, server: &mut *self.server }, reply);
+        match result {
+            Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
+            Err(error) => {
+                self.transaction.undo_to(savepoint);
+                *self.versions = versions;
+                reply.truncate(start);
+                self.server.error(reply, &error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
+        let keys: Vec<Bytes> = watched.iter().map(|watched| watched.at.lock_key()).collect();
+        if !keys.is_empty() {
+            let revisions = self.transaction.revisions(&keys)?;
+            let changed = watched.iter().zip(revisions);
+            if changed.into_iter().any(|(watched, revision)| has_changed(watched, revision, self.catalog, self.now_ms)) {
+                reply.null_array();
+                return Ok(());
+            }
+        }
+        reply.array(parts.len());
+        for part in parts {
+            match part {
+                Work::Answered(answer) => reply.raw(answer),
+                Work::Call(call) => self.call(call, reply)?,
+                // A transaction holds no transactions.
+                Work::Transaction { .. } | Work::Watch { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, db: usize, keys: &[Bytes]) -> Result<Vec<Watched>> {
+        let space = *self.catalog.spaces.get(db).ok_or(crate::error::texts::DB_OUT_OF_RANGE)?;
+        let lock_keys: Vec<Bytes> = keys.iter().map(|key| lock_key(space, key)).collect();
+        // The revision first: a change between the two reads is then seen as one.
+        let revisions = self.transaction.revisions(&lock_keys)?;
+        let mut watched = Vec::with_capacity(keys.len());
+        for (key, revision) in keys.iter().zip(revisions) {
+            let at = KeyAt { space, key: key.clone() };
+            let meta = self.layout.find(&mut self.transaction, &at)?.filter(|meta| !meta.is_expired(self.now_ms));
+            let expire_at_ms = meta.as_ref().and_then(|meta| meta.expire_at_ms);
+            watched.push(Watched { db, at, revision: Some(revision), existed: meta.is_some(), expire_at_ms });
+        }
+        Ok(watched)
+    }
+}
+
+impl Server {
+    /// Writes an error reply and counts it.
+    pub fn error(&mut self, reply: &mut Reply, error: &Error) {
+        let text = error.to_string();
+        let class = text.split(' ').next().unwrap_or_default().to_owned();
+        *self.stats.errors.entry(class).or_default() += 1;
+        reply.error(&text);
+    }
+}

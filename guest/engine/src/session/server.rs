@@ -1,0 +1,40 @@
+//! What the commands INFO, CONFIG and their like tell of the server and set.
+
+use crate::settings::Settings;
+use std::collections::BTreeMap;
+
+/// Counters since the instance was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Requests taken.
+    pub commands_processed: u64,
+    /// Connections announced.
+    pub connections_received: u64,
+    /// Expired keys that the sweep removed.
+    pub expired_keys: u64,
+    /// Error replies by their first word.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// The server as its clients see it.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Limits and options.
+    pub settings: Settings,
+    /// What the host tells of itself for INFO: `section.name` -> text.
+    pub facts: BTreeMap<String, String>,
+    /// Counters.
+    pub stats: Stats,
+    /// When the instance was made: Unix time in milliseconds.
+    pub started_ms: u64,
+    /// A client has asked the server to stop.
+    pub shutdown: bool,
+}
+
+impl Server {
+    /// A server that starts now.
+    #[must_use]
+    pub fn new(settings: Settings, now_ms: u64) -> Self {
+        Self { settings, facts: BTreeMap::new(), stats: Stats::default(), started_ms: now_ms, shutdown: false }
+    }
+}
