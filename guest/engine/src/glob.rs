@@ -19,27 +19,24 @@ pub fn matches(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
     // no second try, because the last one can take whatever they would.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
-        let fits = match (Element::next(pattern), text.split_first()) {
+        match (Element::next(pattern), text.split_first()) {
             (Some((Element::Star, rest)), _) => {
                 retry = Some((rest, text));
                 pattern = rest;
-                continue;
             }
             (Some((element, rest)), Some((byte, text_rest))) if element.matches(*byte, nocase) => {
                 pattern = rest;
                 text = text_rest;
-                true
             }
             (None, None) => return true,
-            _ => false,
-        };
-        if !fits {
-            let Some((behind_star, [_, shorter @ ..])) = retry else {
-                return false;
-            };
-            retry = Some((behind_star, shorter));
-            pattern = behind_star;
-            text = shorter;
+            _ => {
+                let Some((behind_star, [_, shorter @ ..])) = retry else {
+                    return false;
+                };
+                retry = Some((behind_star, shorter));
+                pattern = behind_star;
+                text = shorter;
+            }
         }
     }
 }

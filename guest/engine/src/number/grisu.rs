@@ -1,7 +1,7 @@
 //! The decimal digits of a double: Grisu2 of Florian Loitsch, "Printing Floating-Point Numbers Quickly and Accurately
 //! with Integers" (2010).
 //!
-//! The digits always read back as the same double, but in about one of 250 cases they are not the shortest that do.
+//! The digits always read back as the same double, but in about one of 300 cases they are not the shortest that do.
 //! Redis shows these digits, so a routine that always finds the shortest would answer differently.
 
 /// `significand * 2^exponent`.
