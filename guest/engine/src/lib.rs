@@ -7,6 +7,7 @@ pub mod command;
 pub mod db;
 pub mod environment;
 pub mod error;
+pub mod glob;
 pub mod layout;
 pub mod number;
 pub mod resp;

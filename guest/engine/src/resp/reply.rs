@@ -1,0 +1,344 @@
+//! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
+
+/// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// RESP2: maps, sets and pushes are sent as arrays, doubles and texts as bulk strings, booleans as 1 and 0.
+    Resp2,
+    /// RESP3: every type has a marker of its own.
+    Resp3,
+}
+
+/// Encoded replies, appended one after the other.
+///
+/// The caller keeps to the lengths that it announces: after [`Reply::array`] of 2, two values follow.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    bytes: Vec<u8>,
+    protocol: Protocol,
+}
+
+/// The place of a header whose length is not yet known; see [`Reply::deferred`].
+#[derive(Debug)]
+#[must_use = "without its header the reply is not whole"]
+pub struct Deferred {
+    at: usize,
+}
+
+impl Reply {
+    /// An empty buffer.
+    pub fn new(protocol: Protocol) -> Self {
+        Self { bytes: Vec::new(), protocol }
+    }
+
+    /// The version in which values are appended.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Changes the version for values to come.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.protocol = protocol;
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing has been appended.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Takes back what was appended after the buffer had `len` bytes. Nothing happens if it has no more than that.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    /// The encoded replies.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The encoded replies.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Appends a reply that is encoded already.
+    pub fn raw(&mut self, encoded: &[u8]) {
+        self.bytes.extend_from_slice(encoded);
+    }
+
+    /// The simple string `OK`.
+    pub fn ok(&mut self) {
+        self.raw(b"+OK\r\n");
+    }
+
+    /// A simple string. CR and LF in it become spaces.
+    pub fn simple(&mut self, text: &str) {
+        self.line(b'+', text);
+    }
+
+    /// An error; `text` starts with its prefix: `ERR no such key`. CR and LF in it become spaces.
+    pub fn error(&mut self, text: &str) {
+        self.line(b'-', text);
+    }
+
+    /// An integer.
+    pub fn integer(&mut self, number: i64) {
+        self.header(b':', number);
+    }
+
+    /// A bulk string.
+    pub fn bulk(&mut self, data: &[u8]) {
+        self.header(b'$', data.len());
+        self.raw(data);
+        self.raw(b"\r\n");
+    }
+
+    /// A bulk string.
+    pub fn text(&mut self, text: &str) {
+        self.bulk(text.as_bytes());
+    }
+
+    /// Nothing, where a value would be; in RESP2 a null bulk string.
+    pub fn null(&mut self) {
+        self.raw(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// Nothing, where an array would be; in RESP3 the same as [`Reply::null`].
+    pub fn null_array(&mut self) {
+        self.raw(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// An array, of which `len` values follow.
+    pub fn array(&mut self, len: usize) {
+        self.header(b'*', len);
+    }
+
+    /// A map, of which `pairs` times a key and a value follow; in RESP2 an array of twice that length.
+    pub fn map(&mut self, pairs: usize) {
+        let (marker, len) = self.map_header(pairs);
+        self.header(marker, len);
+    }
+
+    /// A set, of which `len` values follow; in RESP2 an array.
+    pub fn set(&mut self, len: usize) {
+        self.header(self.marker(b'~'), len);
+    }
+
+    /// A message that no command asked for, of which `len` values follow; in RESP2 an array.
+    pub fn push(&mut self, len: usize) {
+        self.header(self.marker(b'>'), len);
+    }
+
+    /// A double; in RESP2 a bulk string of the same text.
+    pub fn double(&mut self, number: f64) {
+        let text = format_double(number);
+        match self.protocol {
+            Protocol::Resp2 => self.text(&text),
+            Protocol::Resp3 => self.line(b',', &text),
+        }
+    }
+
+    /// A boolean; in RESP2 the integer 1 or 0.
+    pub fn boolean(&mut self, truth: bool) {
+        self.raw(match (self.protocol, truth) {
+            (Protocol::Resp2, true) => b":1\r\n",
+            (Protocol::Resp2, false) => b":0\r\n",
+            (Protocol::Resp3, true) => b"#t\r\n",
+            (Protocol::Resp3, false) => b"#f\r\n",
+        });
+    }
+
+    /// A text for people and its format, three ASCII letters such as `txt` (shorter ones are padded, longer ones cut); in RESP2 a bulk
+    /// string.
+    pub fn verbatim(&mut self, format: &str, text: &str) {
+        if self.protocol == Protocol::Resp2 {
+            return self.text(text);
+        }
+        self.header(b'=', text.len().saturating_add(4));
+        let letters = format.bytes().chain(std::iter::repeat(b' ')).take(3);
+        self.bytes.extend(letters.chain([b':']));
+        self.raw(text.as_bytes());
+        self.raw(b"\r\n");
+    }
+
+    /// An integer of any size, given by its digits; in RESP2 a bulk string.
+    pub fn big_number(&mut self, digits: &str) {
+        match self.protocol {
+            Protocol::Resp2 => self.text(digits),
+            Protocol::Resp3 => self.line(b'(', digits),
+        }
+    }
+
+    /// Marks the place of an array, map or set whose length is known only when its values have been appended. Ended by
+    /// [`Reply::end_array`], [`Reply::end_map`] or [`Reply::end_set`], the inner one first where they are nested.
+    pub fn deferred(&mut self) -> Deferred {
+        Deferred { at: self.bytes.len() }
+    }
+
+    /// The values appended since `deferred` are an array of `len`.
+    pub fn end_array(&mut self, deferred: Deferred, len: usize) {
+        self.end(deferred, b'*', len);
+    }
+
+    /// The values appended since `deferred` are a map of `pairs`.
+    pub fn end_map(&mut self, deferred: Deferred, pairs: usize) {
+        let (marker, len) = self.map_header(pairs);
+        self.end(deferred, marker, len);
+    }
+
+    /// The values appended since `deferred` are a set of `len`.
+    pub fn end_set(&mut self, deferred: Deferred, len: usize) {
+        self.end(deferred, self.marker(b'~'), len);
+    }
+
+    /// Moves the values behind their header: cheaper than a buffer for each, and a header is only a few bytes.
+    fn end(&mut self, deferred: Deferred, marker: u8, len: usize) {
+        // The place is gone if the buffer was truncated below it.
+        let at = deferred.at.min(self.bytes.len());
+        let values = self.bytes.len() - at;
+        self.header(marker, len);
+        if let Some(tail) = self.bytes.get_mut(at..) {
+            tail.rotate_left(values);
+        }
+    }
+
+    fn map_header(&self, pairs: usize) -> (u8, usize) {
+        match self.protocol {
+            Protocol::Resp2 => (b'*', pairs.saturating_mul(2)),
+            Protocol::Resp3 => (b'%', pairs),
+        }
+    }
+
+    /// The marker of a type that RESP2 sends as an array.
+    fn marker(&self, resp3: u8) -> u8 {
+        match self.protocol {
+            Protocol::Resp2 => b'*',
+            Protocol::Resp3 => resp3,
+        }
+    }
+
+    fn header(&mut self, marker: u8, number: impl itoa::Integer) {
+        self.bytes.push(marker);
+        self.raw(itoa::Buffer::new().format(number).as_bytes());
+        self.raw(b"\r\n");
+    }
+
+    /// A line cannot hold its own end.
+    fn line(&mut self, marker: u8, text: &str) {
+        self.bytes.push(marker);
+        self.bytes.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
+        self.raw(b"\r\n");
+    }
+}
+
+// Stands in for `crate::number::format_double`.
+fn format_double(number: f64) -> String {
+    number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Protocol, Reply};
+
+    fn encoded(protocol: Protocol, append: impl Fn(&mut Reply)) -> String {
+        let mut reply = Reply::new(protocol);
+        append(&mut reply);
+        String::from_utf8(reply.into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn every_type_is_sent_as_redis_sends_it() {
+        type Append = fn(&mut Reply);
+        let table: &[(Append, &str, &str)] = &[
+            (|r| r.ok(), "+OK\r\n", "+OK\r\n"),
+            (|r| r.simple("PONG"), "+PONG\r\n", "+PONG\r\n"),
+            (|r| r.error("ERR no such key"), "-ERR no such key\r\n", "-ERR no such key\r\n"),
+            (|r| r.integer(0), ":0\r\n", ":0\r\n"),
+            (|r| r.integer(i64::MIN), ":-9223372036854775808\r\n", ":-9223372036854775808\r\n"),
+            (|r| r.bulk(b""), "$0\r\n\r\n", "$0\r\n\r\n"),
+            (|r| r.bulk(b"a\r\n\0"), "$4\r\na\r\n\0\r\n", "$4\r\na\r\n\0\r\n"),
+            (|r| r.text("caf\u{e9}"), "$5\r\ncaf\u{e9}\r\n", "$5\r\ncaf\u{e9}\r\n"),
+            (|r| r.null(), "$-1\r\n", "_\r\n"),
+            (|r| r.null_array(), "*-1\r\n", "_\r\n"),
+            (|r| r.array(0), "*0\r\n", "*0\r\n"),
+            (|r| r.array(12), "*12\r\n", "*12\r\n"),
+            (|r| r.map(3), "*6\r\n", "%3\r\n"),
+            (|r| r.set(3), "*3\r\n", "~3\r\n"),
+            (|r| r.push(3), "*3\r\n", ">3\r\n"),
+            (|r| r.double(-1.5), "$4\r\n-1.5\r\n", ",-1.5\r\n"),
+            (|r| r.double(f64::INFINITY), "$3\r\ninf\r\n", ",inf\r\n"),
+            (|r| r.boolean(true), ":1\r\n", "#t\r\n"),
+            (|r| r.boolean(false), ":0\r\n", "#f\r\n"),
+            (|r| r.verbatim("txt", "a\nb"), "$3\r\na\nb\r\n", "=7\r\ntxt:a\nb\r\n"),
+            (|r| r.verbatim("x", ""), "$0\r\n\r\n", "=4\r\nx  :\r\n"),
+            (|r| r.big_number("-123"), "$4\r\n-123\r\n", "(-123\r\n"),
+            (|r| r.raw(b"+QUEUED\r\n"), "+QUEUED\r\n", "+QUEUED\r\n"),
+        ];
+        for (row, (append, resp2, resp3)) in table.iter().enumerate() {
+            assert_eq!(encoded(Protocol::Resp2, append), *resp2, "row {row}");
+            assert_eq!(encoded(Protocol::Resp3, append), *resp3, "row {row}");
+        }
+    }
+
+    #[test]
+    fn a_line_cannot_be_ended_from_inside() {
+        assert_eq!(encoded(Protocol::Resp2, |r| r.error("ERR unknown 'a\r\n+OK'")), "-ERR unknown 'a  +OK'\r\n");
+        assert_eq!(encoded(Protocol::Resp3, |r| r.simple("a\nb")), "+a b\r\n");
+    }
+
+    #[test]
+    fn a_deferred_header_stands_in_front_of_its_values() {
+        let append = |reply: &mut Reply| {
+            reply.integer(7);
+            let outer = reply.deferred();
+            reply.text("k");
+            let inner = reply.deferred();
+            reply.integer(1);
+            reply.integer(2);
+            reply.end_set(inner, 2);
+            reply.text("empty");
+            let empty = reply.deferred();
+            reply.end_array(empty, 0);
+            reply.end_map(outer, 2);
+            reply.integer(8);
+        };
+        let values = |map: &str, set: &str| format!(":7\r\n{map}\r\n$1\r\nk\r\n{set}\r\n:1\r\n:2\r\n$5\r\nempty\r\n*0\r\n:8\r\n");
+        assert_eq!(encoded(Protocol::Resp2, append), values("*4", "*2"));
+        assert_eq!(encoded(Protocol::Resp3, append), values("%2", "~2"));
+    }
+
+    #[test]
+    fn a_failed_reply_is_taken_back() {
+        let mut reply = Reply::new(Protocol::Resp2);
+        reply.ok();
+        let before = reply.len();
+        let deferred = reply.deferred();
+        reply.integer(1);
+        reply.truncate(before);
+        reply.end_array(deferred, 0);
+        assert_eq!(reply.as_bytes(), b"+OK\r\n*0\r\n");
+        reply.truncate(0);
+        assert!(reply.is_empty());
+    }
+
+    #[test]
+    fn a_new_protocol_holds_for_values_to_come() {
+        let mut reply = Reply::new(Protocol::Resp2);
+        reply.null();
+        reply.set_protocol(Protocol::Resp3);
+        reply.null();
+        assert_eq!(reply.protocol(), Protocol::Resp3);
+        assert_eq!(reply.as_bytes(), b"$-1\r\n_\r\n");
+    }
+}
