@@ -1,1 +1,17 @@
+//! The component: glue between the contracts in `wit/` and the engine, nothing else.
 
+mod environment;
+mod exports;
+mod store;
+
+/// Generated from `wit/`.
+mod bindings {
+    wit_bindgen::generate!({
+        world: "orbweaver:engine/orbweaver",
+        path: ["../wit/deps/clocks", "../wit/deps/random", "../wit/kv", "../wit/engine"],
+        pub_export_macro: true,
+        generate_all,
+    });
+}
+
+bindings::export!(exports::Orbweaver with_types_in bindings);

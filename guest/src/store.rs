@@ -1,0 +1,107 @@
+//! The engine's store: the imported `orbweaver:kv/store`, one call for each call.
+
+use crate::bindings::orbweaver::kv::store as wit;
+use bytes::Bytes;
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+
+/// The host's store.
+pub struct HostStore {
+    limits: Limits,
+}
+
+impl HostStore {
+    /// The store, with its limits, which do not change.
+    pub fn new() -> Self {
+        let wit::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = wit::get_limits();
+        Self { limits: Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } }
+    }
+}
+
+fn error(error: wit::Error) -> StoreError {
+    match error {
+        wit::Error::Conflict => StoreError::Conflict,
+        wit::Error::Expired => StoreError::Expired,
+        wit::Error::TooLarge(wit::Excess { what, limit }) => StoreError::TooLarge { what, limit },
+        wit::Error::UnknownOutcome(text) => StoreError::UnknownOutcome(text),
+        wit::Error::ReadOnly => StoreError::ReadOnly,
+        wit::Error::UnsupportedOrder(text) => StoreError::UnsupportedOrder(text),
+        wit::Error::Corrupt(text) => StoreError::Corrupt(text),
+        wit::Error::Io(text) => StoreError::Io(text),
+    }
+}
+
+fn pieces<'a>(strings: impl Iterator<Item = &'a Bytes>) -> Result<wit::Pieces, StoreError> {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    for string in strings {
+        bytes.extend_from_slice(string);
+        let end = u32::try_from(bytes.len());
+        ends.push(end.map_err(|_| StoreError::TooLarge { what: "a list of keys".into(), limit: u64::from(u32::MAX) })?);
+    }
+    Ok(wit::Pieces { bytes, ends })
+}
+
+fn end_of(ends: &[u32], position: usize) -> Option<usize> {
+    ends.get(position).and_then(|&end| usize::try_from(end).ok())
+}
+
+impl Store for HostStore {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
+        wit::open_keyspace(name, order.name()).map(Keyspace).map_err(error)
+    }
+
+    fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
+        let scope = match scope {
+            Scope::Read => wit::Scope::Read,
+            Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter())?),
+            Scope::Exclusive => wit::Scope::Exclusive,
+        };
+        wit::begin(&scope).map_err(error)
+    }
+
+    fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        wit::get(keyspace.0, key).map(|value| value.map(Bytes::from)).map_err(error)
+    }
+
+    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let keyspaces: Vec<u32> = keys.iter().map(|(keyspace, _)| keyspace.0).collect();
+        let found = wit::get_many(&keyspaces, &pieces(keys.iter().map(|(_, key)| key))?).map_err(error)?;
+        let (bytes, ends) = (Bytes::from(found.values.bytes), found.values.ends);
+        let mut absent = found.absent.iter().filter_map(|&position| usize::try_from(position).ok()).peekable();
+        let broken = || StoreError::Corrupt("the answer of get-many is not one value for each key".into());
+        let mut start = 0;
+        (0..keys.len())
+            .map(|position| {
+                let end = end_of(&ends, position).filter(|&end| start <= end && end <= bytes.len()).ok_or_else(broken)?;
+                let value = bytes.slice(start..end);
+                start = end;
+                Ok(absent.next_if_eq(&position).is_none().then_some(value))
+            })
+            .collect()
+    }
+
+    fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
+        let range = wit::KeyRange { start: range.start.clone(), after_start: range.after_start, end: range.end.clone() };
+        let direction = match direction {
+            Direction::Forward => wit::Direction::Forward,
+            Direction::Reverse => wit::Direction::Reverse,
+        };
+        let page = wit::scan(keyspace.0, &range, direction, limit.max_items, limit.max_bytes).map_err(error)?;
+        Ok(Page { bytes: page.records.bytes.into(), ends: page.records.ends, more: page.more })
+    }
+
+    fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
+        wit::revisions(&pieces(keys.iter())?).map_err(error)
+    }
+
+    fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
+        wit::commit(batch.as_bytes(), changed).map_err(error)
+    }
+
+    fn rollback(&mut self) {
+        wit::rollback();
+    }
+}
