@@ -20,3 +20,36 @@ impl Default for Settings {
         Self { databases: 16, max_string_bytes: 512 << 20, max_args: 1 << 20, password: None, allow_debug_panic: false }
     }
 }
+
+impl Settings {
+    /// Settings from names and texts, as `control.open` in `wit/engine` lists them; what is not named keeps its default.
+    ///
+    /// # Errors
+    /// A text for people: which setting is unknown, or what it should have been.
+    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
+        let mut settings = Self::default();
+        for (name, value) in pairs {
+            let wrong = |expected: &str| format!("setting {name}: {expected} expected, not '{value}'");
+            match name {
+                "databases" => {
+                    let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
+                    settings.databases = count.ok_or_else(|| wrong("a number from 1 to 1024"))?;
+                }
+                "password" => settings.password = (!value.is_empty()).then(|| value.to_owned()),
+                "max-string-bytes" => settings.max_string_bytes = value.parse().map_err(|_| wrong("a number of bytes"))?,
+                "max-args" => settings.max_args = value.parse().map_err(|_| wrong("a number"))?,
+                "allow-debug-panic" => settings.allow_debug_panic = yes_or_no(value).ok_or_else(|| wrong("yes or no"))?,
+                _ => return Err(format!("unknown setting {name}")),
+            }
+        }
+        Ok(settings)
+    }
+}
+
+fn yes_or_no(text: &str) -> Option<bool> {
+    match text {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
