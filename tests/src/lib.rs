@@ -1,1 +1,20 @@
+//! What the tests of the built command share: servers as child processes, a blocking client, a generator of random command
+//! sequences, the comparison of replies between two servers, and command scripts with expected replies.
+//!
+//! This crate needs neither RocksDB nor wasmtime. The server under test is the `orbweaver` command beside the test executables.
+//!
+//! The differential test, from bottom to top: [`generator`] makes a sequence of [`sequence::Step`]s from a seed,
+//! [`sequence::run`] has a [`target::Target`] execute it, [`compare`] says which replies differ, [`known_differences`] which of
+//! these are wanted, and [`differential`] drives it all and shrinks what fails.
 
+pub mod client;
+pub mod compare;
+pub mod differential;
+pub mod generator;
+pub mod known_differences;
+pub mod orbweaver_server;
+pub mod process;
+pub mod redis_server;
+pub mod script;
+pub mod sequence;
+pub mod target;

@@ -1,0 +1,306 @@
+//! When two replies to the same command are the same: byte for byte, but for what Redis leaves open (order, cursors, random
+//! choices), for clocks, and for what a server says of itself.
+
+use orbweaver_engine::resp::Value;
+
+use crate::client::Args;
+use crate::sequence::{Step, as_page};
+
+/// Clocks of two runs are this far apart at most.
+const TOLERANCE_S: u64 = 60;
+
+/// A command with the reply of Redis and the reply of the other.
+#[derive(Clone, Copy)]
+pub struct Exchange<'a> {
+    /// The command.
+    pub command: &'a Args,
+    /// What Redis answered.
+    pub redis: &'a Value,
+    /// What the other answered.
+    pub other: &'a Value,
+}
+
+impl Exchange<'_> {
+    /// The command's name in capitals, with the subcommand of those that have some.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let word = |at: usize| self.command.get(at).map(|word| String::from_utf8_lossy(word).to_ascii_uppercase()).unwrap_or_default();
+        let name = word(0);
+        match name.as_str() {
+            "CLIENT" | "COMMAND" | "CONFIG" | "DEBUG" | "MEMORY" | "OBJECT" | "INFO" => format!("{name} {}", word(1)),
+            _ => name,
+        }
+    }
+}
+
+/// Walks through a sequence and its replies, and calls `each` with every exchange and the one before it on the same
+/// connection; replies inside of EXEC's count as their own commands' replies. Stops at the first for which `each` returns
+/// false, and returns the number of the step; when one target has fewer replies, that of its last one.
+pub fn first_difference<'a>(
+    steps: &'a [Step],
+    redis: &'a [Value],
+    other: &'a [Value],
+    each: &mut dyn FnMut(Exchange<'a>, Option<Exchange<'a>>) -> bool,
+) -> Option<usize> {
+    let mut connections = vec![Connection::default(); crate::target::CONNECTIONS];
+    for (index, ((step, redis), other)) in steps.iter().zip(redis).zip(other).enumerate() {
+        let exchange = Exchange { command: &step.command, redis, other };
+        if !connections[step.connection].follow(exchange, each) {
+            return Some(index);
+        }
+    }
+    let answered = redis.len().min(other.len());
+    (redis.len() != other.len()).then(|| answered.saturating_sub(1))
+}
+
+/// What must be known of a connection to understand its replies.
+#[derive(Clone, Default)]
+struct Connection<'a> {
+    /// The commands since MULTI.
+    queued: Option<Vec<&'a Args>>,
+    before: Option<Exchange<'a>>,
+}
+
+impl<'a> Connection<'a> {
+    fn follow(&mut self, exchange: Exchange<'a>, each: &mut dyn FnMut(Exchange<'a>, Option<Exchange<'a>>) -> bool) -> bool {
+        let queued = self.queued.take();
+        match (exchange.name().as_str(), queued) {
+            ("MULTI", None) if is_simple(exchange.redis, b"OK") => self.queued = Some(Vec::new()),
+            ("EXEC", Some(queued)) => {
+                if let Some(inside) = inside_exec(&exchange, &queued) {
+                    return inside.into_iter().all(|exchange| self.show(exchange, each));
+                }
+            }
+            (_, Some(mut queued)) if is_queued(&exchange) => {
+                queued.push(exchange.command);
+                self.queued = Some(queued);
+            }
+            ("DISCARD" | "RESET" | "QUIT", _) if !matches!(exchange.redis, Value::Error(_)) => {}
+            (_, queued) => self.queued = queued,
+        }
+        self.show(exchange, each)
+    }
+
+    fn show(&mut self, exchange: Exchange<'a>, each: &mut dyn FnMut(Exchange<'a>, Option<Exchange<'a>>) -> bool) -> bool {
+        let before = self.before.replace(exchange);
+        each(exchange, before)
+    }
+}
+
+/// The exchanges that an EXEC's reply holds, if both did execute as many commands as were queued.
+fn inside_exec<'a>(exec: &Exchange<'a>, queued: &[&'a Args]) -> Option<Vec<Exchange<'a>>> {
+    match (exec.redis, exec.other) {
+        (Value::Array(redis), Value::Array(other)) if redis.len() == queued.len() && other.len() == queued.len() => {
+            Some(queued.iter().zip(redis.iter().zip(other)).map(|(command, (redis, other))| Exchange { command, redis, other }).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Whether Redis keeps the command for an EXEC, whose reply will hold this command's own.
+#[must_use]
+pub fn is_queued(exchange: &Exchange<'_>) -> bool {
+    is_simple(exchange.redis, b"QUEUED")
+}
+
+fn is_simple(reply: &Value, expected: &[u8]) -> bool {
+    matches!(reply, Value::Simple(text) if text.as_ref() == expected)
+}
+
+/// Whether the replies mean the same. `before` is the exchange before on that connection: a random choice is held against the
+/// listing that the generator put in front of it.
+#[must_use]
+pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
+    let Exchange { redis, other, .. } = exchange;
+    if redis == other {
+        return true;
+    }
+    if matches!(redis, Value::Error(_)) || matches!(other, Value::Error(_)) {
+        return false;
+    }
+    let name = exchange.name();
+    match name.as_str() {
+        "KEYS" | "HKEYS" | "HVALS" => same_kind(redis, other) && sorted_items(redis, 1) == sorted_items(other, 1),
+        "HGETALL" => same_kind(redis, other) && sorted_items(redis, 2) == sorted_items(other, 2),
+        "SCAN" | "HSCAN" => same_page(exchange),
+        "TTL" | "EXPIRETIME" => near(redis, other, TOLERANCE_S),
+        "PTTL" | "PEXPIRETIME" => near(redis, other, TOLERANCE_S * 1000),
+        "OBJECT IDLETIME" => near(redis, other, TOLERANCE_S),
+        "OBJECT ENCODING" => encoding_class(redis).is_some_and(|class| Some(class) == encoding_class(other)),
+        "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_of_fields(exchange, before)),
+        "RANDOMKEY" => same_kind(redis, other) && before.is_none_or(|before| is_choice_of_keys(exchange, before)),
+        "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
+        "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
+        "TIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO" | "CLIENT LIST"
+        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND HELP" | "CONFIG HELP" => {
+            same_kind(redis, other)
+        }
+        _ => name.starts_with("INFO ") && same_kind(redis, other),
+    }
+}
+
+/// The same type of reply, whatever is in it.
+fn same_kind(redis: &Value, other: &Value) -> bool {
+    std::mem::discriminant(redis) == std::mem::discriminant(other)
+}
+
+/// The items of an array, set or map, `width` of them kept together, in a fixed order.
+fn sorted_items(reply: &Value, width: usize) -> Vec<Vec<Value>> {
+    let mut items: Vec<Vec<Value>> = match reply {
+        Value::Array(items) | Value::Set(items) => items.chunks(width).map(<[Value]>::to_vec).collect(),
+        Value::Map(pairs) => pairs.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect(),
+        _ => Vec::new(),
+    };
+    items.sort_by_cached_key(|item| format!("{item:?}"));
+    items
+}
+
+/// Pages are a server's own affair, unless both show everything at once.
+fn same_page(exchange: &Exchange<'_>) -> bool {
+    let (Some((redis_cursor, redis)), Some((other_cursor, other))) = (as_page(exchange.redis), as_page(exchange.other)) else {
+        return false;
+    };
+    let (cursor_at, width) = if exchange.name() == "HSCAN" { (2, 2) } else { (1, 1) };
+    let is_everything =
+        exchange.command.get(cursor_at).is_some_and(|cursor| cursor == b"0") && redis_cursor == b"0" && other_cursor == b"0";
+    let sorted = |items: &[Value]| sorted_items(&Value::Array(items.to_vec()), width);
+    !is_everything || sorted(redis) == sorted(other)
+}
+
+fn near(redis: &Value, other: &Value, tolerance: u64) -> bool {
+    match (redis, other) {
+        (Value::Integer(redis), Value::Integer(other)) => *redis >= 0 && *other >= 0 && redis.abs_diff(*other) <= tolerance,
+        _ => false,
+    }
+}
+
+/// How Redis keeps a value depends on its history: a string that was appended to is raw, a hash that was large stays a hash table.
+fn encoding_class(reply: &Value) -> Option<&'static str> {
+    match reply {
+        Value::Bulk(name) => match name.as_ref() {
+            b"int" | b"embstr" | b"raw" => Some("string"),
+            b"listpack" | b"hashtable" => Some("hash"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Both replies are as many fields (with their values) out of the HGETALL before, each once when the count is positive.
+fn is_choice_of_fields(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
+    let with_values = exchange.command.len() > 3;
+    let may_repeat = exchange.command.get(2).is_some_and(|count| count.starts_with(b"-"));
+    let chosen = |reply: &Value| match reply {
+        // RESP3 has pairs of their own.
+        Value::Array(items) if items.iter().all(|item| matches!(item, Value::Array(_))) => items
+            .iter()
+            .map(|item| match item {
+                Value::Array(pair) => pair.clone(),
+                _ => Vec::new(),
+            })
+            .collect(),
+        Value::Array(_) => sorted_items(reply, if with_values { 2 } else { 1 }),
+        single => vec![vec![single.clone()]],
+    };
+    let come_from = |mut items: Vec<Vec<Value>>, all: &Value| {
+        let all = sorted_items(all, 2);
+        let exist = items.iter().all(|item| all.iter().any(|field| field.starts_with(item)));
+        items.sort_by_cached_key(|item| format!("{item:?}"));
+        exist && (may_repeat || items.windows(2).all(|two| two[0] != two[1]))
+    };
+    let (redis, other) = (chosen(exchange.redis), chosen(exchange.other));
+    redis.len() == other.len()
+        && redis.iter().map(Vec::len).eq(other.iter().map(Vec::len))
+        && before.name() == "HGETALL"
+        && come_from(redis, before.redis)
+        && come_from(other, before.other)
+}
+
+/// Both replies are in the KEYS before.
+fn is_choice_of_keys(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
+    let is_in = |reply: &Value, all: &Value| matches!(all, Value::Array(keys) if keys.contains(reply));
+    before.name() != "KEYS" || (is_in(exchange.redis, before.redis) && is_in(exchange.other, before.other))
+}
+
+/// HELLO's reply without what every server and connection has its own of.
+fn self_description(reply: &Value) -> Vec<Vec<Value>> {
+    let own = [Value::Bulk("version".into()), Value::Bulk("id".into())];
+    sorted_items(reply, 2).into_iter().filter(|pair| pair.first().is_some_and(|name| !own.contains(name))).collect()
+}
+
+/// The lines of INFO keyspace up to the average TTL.
+fn key_counts(reply: &Value) -> Option<Vec<String>> {
+    match reply {
+        Value::Bulk(text) | Value::Verbatim { text, .. } => {
+            let text = String::from_utf8_lossy(text);
+            Some(text.lines().map(|line| line.split(",avg_ttl=").next().unwrap_or_default().to_owned()).collect())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::args;
+
+    fn bulk(text: &'static str) -> Value {
+        Value::Bulk(text.into())
+    }
+
+    fn array(items: &[&'static str]) -> Value {
+        Value::Array(items.iter().map(|item| bulk(item)).collect())
+    }
+
+    fn are_same(command: &Args, redis: &Value, other: &Value) -> bool {
+        same(&Exchange { command, redis, other }, None)
+    }
+
+    #[test]
+    fn order_is_free_where_redis_leaves_it_open() {
+        let (ab, ba) = (array(&["a", "b"]), array(&["b", "a"]));
+        assert!(are_same(&args(["hkeys", "h"]), &ab, &ba));
+        assert!(!are_same(&args(["HMGET", "h", "x", "y"]), &ab, &ba));
+        assert!(!are_same(&args(["HKEYS", "h"]), &ab, &array(&["a", "a"])));
+    }
+
+    #[test]
+    fn fields_stay_with_their_values() {
+        let redis = array(&["f", "1", "g", "2"]);
+        assert!(are_same(&args(["HGETALL", "h"]), &redis, &array(&["g", "2", "f", "1"])));
+        assert!(!are_same(&args(["HGETALL", "h"]), &redis, &array(&["g", "1", "f", "2"])));
+    }
+
+    #[test]
+    fn times_to_live_may_be_a_little_apart() {
+        let ttl = args(["TTL", "k"]);
+        assert!(are_same(&ttl, &Value::Integer(1000), &Value::Integer(999)));
+        assert!(!are_same(&ttl, &Value::Integer(1000), &Value::Integer(1100)));
+        assert!(!are_same(&ttl, &Value::Integer(-1), &Value::Integer(-2)));
+    }
+
+    #[test]
+    fn a_random_field_must_exist_and_be_drawn_once() {
+        let (all, listing) = (array(&["f", "1", "g", "2"]), args(["HGETALL", "h"]));
+        let before = Exchange { command: &listing, redis: &all, other: &all };
+        let draw = |command: &Args, other: &Value| same(&Exchange { command, redis: &array(&["f", "g"]), other }, Some(&before));
+        assert!(draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "f"])));
+        assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "g"])));
+        assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "x"])));
+        assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g"])));
+        assert!(draw(&args(["HRANDFIELD", "h", "-2"]), &array(&["g", "g"])));
+    }
+
+    #[test]
+    fn replies_inside_of_exec_are_compared_as_their_commands() {
+        let steps: Vec<Step> =
+            [args(["MULTI"]), vec![b"HKEYS".to_vec(), b"h".to_vec()], args(["EXEC"])].into_iter().map(Step::new).collect();
+        let replies = |keys| vec![Value::Simple("OK".into()), Value::Simple("QUEUED".into()), Value::Array(vec![keys])];
+        let redis = replies(array(&["a", "b"]));
+        let difference =
+            |other: &[Value]| first_difference(&steps, &redis, other, &mut |exchange, before| same(&exchange, before.as_ref()));
+        assert_eq!(difference(&replies(array(&["b", "a"]))), None);
+        assert_eq!(difference(&replies(array(&["b", "c"]))), Some(2));
+        assert_eq!(difference(&redis[..2]), Some(1));
+    }
+}

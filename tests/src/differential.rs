@@ -1,0 +1,190 @@
+//! The differential test: the same random sequences on two targets, until replies differ; then the shortest script that shows it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+
+use orbweaver_engine::resp::{Value, render_human};
+
+use crate::compare::{Exchange, first_difference, is_queued, same};
+use crate::generator;
+use crate::known_differences::explanation;
+use crate::sequence::{Block, Step, run};
+use crate::target::Target;
+
+/// Commands between two FLUSHALLs.
+const SEQUENCE_LENGTH: usize = 200;
+/// A report shows this many characters of a reply.
+const SHOWN_CHARACTERS: usize = 2_000;
+
+/// How much to compare.
+pub struct Plan {
+    /// The first sequence's seed; the next ones have the next numbers.
+    pub seed: u64,
+    /// At least so many commands.
+    pub commands: usize,
+    /// Go on until so many different commands have shown a difference.
+    pub max_reports: usize,
+}
+
+impl Plan {
+    /// From `ORBWEAVER_SEED`, `ORBWEAVER_COMMANDS` and `ORBWEAVER_REPORTS`; by default seed 1, `commands`, one report.
+    ///
+    /// # Panics
+    /// When a variable is not a number.
+    #[must_use]
+    pub fn from_environment(commands: usize) -> Self {
+        let number = |name: &str, default: u64| {
+            std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not '{text}'")))
+        };
+        let size = |name: &str, default: usize| usize::try_from(number(name, default as u64)).expect("a size of this machine");
+        Self {
+            seed: number("ORBWEAVER_SEED", 1),
+            commands: size("ORBWEAVER_COMMANDS", commands),
+            max_reports: size("ORBWEAVER_REPORTS", 1),
+        }
+    }
+}
+
+/// What a comparison has seen.
+#[derive(Default)]
+pub struct Summary {
+    /// How many commands were compared.
+    pub commands: usize,
+    /// How often each command occurred, and how often Redis answered it with an error.
+    pub by_command: BTreeMap<String, Count>,
+    /// How often each known difference was met, by its reason.
+    pub known: BTreeMap<&'static str, usize>,
+    /// The differences: a script for each, that shows it and says how to repeat it.
+    pub reports: Vec<String>,
+}
+
+/// Occurrences of a command.
+#[derive(Default)]
+pub struct Count {
+    /// All of them.
+    pub total: usize,
+    /// Those that Redis answered with an error.
+    pub errors: usize,
+}
+
+/// Executes the sequences of `plan` on both targets and compares the replies.
+///
+/// # Errors
+/// When a target is gone.
+pub fn compare(redis: &mut dyn Target, other: &mut dyn Target, plan: &Plan) -> io::Result<Summary> {
+    let mut summary = Summary::default();
+    let mut reported = Vec::new();
+    for seed in plan.seed.. {
+        if summary.commands >= plan.commands || summary.reports.len() >= plan.max_reports {
+            break;
+        }
+        let blocks = generator::sequence(seed, SEQUENCE_LENGTH);
+        let steps = blocks.concat();
+        let found = Pair { redis, other }.difference(&steps, &mut summary)?;
+        summary.commands += steps.len();
+        if let Some(difference) = found
+            && !reported.contains(&difference.name)
+        {
+            summary.reports.push(shortest_script(&mut Pair { redis, other }, seed, blocks, &difference)?);
+            reported.push(difference.name);
+        }
+    }
+    Ok(summary)
+}
+
+/// The first difference in a sequence.
+struct Difference {
+    /// How many steps it takes to see it.
+    steps: usize,
+    /// The command that answered otherwise: inside of an EXEC, not the EXEC.
+    name: String,
+    /// Both its replies, as lines of a report.
+    replies: String,
+}
+
+struct Pair<'a> {
+    redis: &'a mut dyn Target,
+    other: &'a mut dyn Target,
+}
+
+impl Pair<'_> {
+    fn difference(&mut self, steps: &[Step], summary: &mut Summary) -> io::Result<Option<Difference>> {
+        let (redis, other) = (run(self.redis, steps)?, run(self.other, steps)?);
+        let mut last = None;
+        let step = first_difference(steps, &redis, &other, &mut |exchange, before| {
+            last = Some(exchange);
+            summary.count(&exchange);
+            same(&exchange, before.as_ref()) || summary.is_known(&exchange)
+        });
+        Ok(step.zip(last).map(|(step, last)| Difference {
+            steps: step + 1,
+            name: last.name(),
+            replies: format!("# Redis:\n{}# the other:\n{}", shown("# ", last.redis), shown("# ", last.other)),
+        }))
+    }
+}
+
+impl Summary {
+    fn count(&mut self, exchange: &Exchange<'_>) {
+        if is_queued(exchange) {
+            return;
+        }
+        let name = exchange.command.first().map(|name| String::from_utf8_lossy(name).to_ascii_uppercase()).unwrap_or_default();
+        let count = self.by_command.entry(name).or_default();
+        count.total += 1;
+        count.errors += usize::from(matches!(exchange.redis, Value::Error(_)));
+    }
+
+    fn is_known(&mut self, exchange: &Exchange<'_>) -> bool {
+        let known = explanation(exchange);
+        if let Some(known) = known {
+            *self.known.entry(known.reason).or_default() += 1;
+        }
+        known.is_some()
+    }
+}
+
+/// Takes blocks away, large groups first, as long as `fails` still holds, and returns what cannot be done without.
+fn shrink(mut blocks: Vec<Block>, mut fails: impl FnMut(&[Block]) -> io::Result<bool>) -> io::Result<Vec<Block>> {
+    let mut size = blocks.len().div_ceil(2);
+    while size > 0 {
+        let before = blocks.len();
+        let mut at = 0;
+        while at < blocks.len() {
+            let end = (at + size).min(blocks.len());
+            let shorter = [&blocks[..at], &blocks[end..]].concat();
+            if fails(&shorter)? {
+                blocks = shorter;
+            } else {
+                at = end;
+            }
+        }
+        // Single blocks go again and again until none can go.
+        size = if size == 1 && blocks.len() < before { 1 } else { size / 2 };
+    }
+    Ok(blocks)
+}
+
+/// A script that shows the difference, with the replies of Redis.
+fn shortest_script(pair: &mut Pair<'_>, seed: u64, blocks: Vec<Block>, found: &Difference) -> io::Result<String> {
+    let blocks = shrink(blocks, |blocks| {
+        let again = pair.difference(&blocks.concat(), &mut Summary::default())?;
+        Ok(again.is_some_and(|again| again.name == found.name))
+    })?;
+    let mut steps = blocks.concat();
+    let again = pair.difference(&steps, &mut Summary::default())?;
+    steps.truncate(again.as_ref().map_or(found.steps, |again| again.steps));
+    let mut out = format!("# repeat with ORBWEAVER_SEED={seed} ORBWEAVER_COMMANDS=1\n");
+    for (step, reply) in steps.iter().zip(run(pair.redis, &steps)?) {
+        let _ = write!(out, "{step}\n{}", shown("> ", &reply));
+    }
+    out.push_str(if again.is_some() { "" } else { "# it did not happen again\n" });
+    out.push_str(&again.as_ref().unwrap_or(found).replies);
+    Ok(out)
+}
+
+fn shown(prefix: &str, reply: &Value) -> String {
+    let text: String = render_human(reply).chars().take(SHOWN_CHARACTERS).collect();
+    text.lines().map(|line| format!("{prefix}{line}\n")).collect()
+}

@@ -1,0 +1,50 @@
+//! Which commands a comparison cannot use: those that cost too much, and those whose outcome is a matter of the moment.
+
+use crate::client::Args;
+
+/// SETRANGE up to here is cheap; past the limit of a string it is an error.
+const CHEAP_OFFSETS: i64 = 20_000;
+const MAX_STRING_LENGTH: i64 = 512 * 1024 * 1024;
+/// HRANDFIELD with a negative count returns that many fields.
+const CHEAP_COUNTS: i64 = -1_000;
+/// The times to live that the generator hands out, each once in a sequence. Shorter ones might pass within a run; equal ones let GT
+/// and LT decide by the millisecond.
+const TTLS_S: std::ops::Range<i64> = 1_000..1_100_000;
+/// Longer ones overflow, whatever the clock shows.
+const OVERFLOW_MS: i64 = i64::MAX - 1_000_000_000_000;
+
+/// Whether two servers can be given this command.
+#[must_use]
+pub fn is_fit(command: &Args) -> bool {
+    let name = command[0].to_ascii_uppercase();
+    let after = |option: &[u8]| {
+        let pairs = command.windows(2).filter(|pair| pair[0].eq_ignore_ascii_case(option));
+        pairs.filter_map(|pair| number(&pair[1])).collect::<Vec<i64>>()
+    };
+    match name.as_slice() {
+        b"SETRANGE" => argument(command, 2).is_none_or(|offset| !(CHEAP_OFFSETS..MAX_STRING_LENGTH).contains(&offset)),
+        b"HRANDFIELD" => argument(command, 2).is_none_or(|count| count >= CHEAP_COUNTS),
+        b"EXPIRE" | b"SETEX" => argument(command, 2).is_none_or(is_fit_in_seconds),
+        b"PEXPIRE" | b"PSETEX" => argument(command, 2).is_none_or(is_fit_in_milliseconds),
+        b"SET" | b"GETEX" => after(b"EX").into_iter().all(is_fit_in_seconds) && after(b"PX").into_iter().all(is_fit_in_milliseconds),
+        // Would close this connection.
+        b"CLIENT" => !command.iter().any(|word| word.eq_ignore_ascii_case(b"KILL")) || command.len() < 5,
+        _ => true,
+    }
+}
+
+fn is_fit_in_seconds(ttl: i64) -> bool {
+    ttl <= 0 || TTLS_S.contains(&ttl) || ttl > OVERFLOW_MS / 1000
+}
+
+fn is_fit_in_milliseconds(ttl: i64) -> bool {
+    ttl <= 0 || TTLS_S.contains(&(ttl / 1000)) || ttl > OVERFLOW_MS
+}
+
+fn argument(command: &Args, at: usize) -> Option<i64> {
+    command.get(at).and_then(|word| number(word))
+}
+
+fn number(word: &[u8]) -> Option<i64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}

@@ -1,0 +1,107 @@
+//! Commands on keys of any type, and on dbs.
+
+use super::words::Words;
+use super::{Rules, args};
+use crate::client::Args;
+use crate::sequence::{Block, Step};
+
+pub const RULES: Rules = &[
+    (6, |w| {
+        let command = args!["COPY", w.key(), w.key()];
+        w.optional(command, 2, |w| if w.percent(50) { args!["REPLACE"] } else { args!["DB", w.db()] })
+    }),
+    (6, |w| w.repeated(args!["DEL"], 3, |w| args![w.key()])),
+    (4, |w| w.repeated(args!["EXISTS"], 4, |w| args![w.key()])),
+    (6, |w| {
+        let command = args!["EXPIRE", w.key(), w.seconds()];
+        w.optional(command, 2, condition)
+    }),
+    (4, |w| {
+        let command = args!["EXPIREAT", w.key(), w.at_s()];
+        w.optional(command, 2, condition)
+    }),
+    (3, |w| args!["EXPIRETIME", w.key()]),
+    (3, |w| args!["KEYS", w.pattern()]),
+    (4, |w| args!["MOVE", w.key(), w.db()]),
+    (5, |w| args!["OBJECT", w.one(&["ENCODING", "encoding", "FREQ", "IDLETIME", "REFCOUNT", "HELP", "NOTHING"]), w.key()]),
+    (4, |w| args!["PERSIST", w.key()]),
+    (5, |w| {
+        let command = args!["PEXPIRE", w.key(), w.milliseconds()];
+        w.optional(command, 2, condition)
+    }),
+    (4, |w| {
+        let command = args!["PEXPIREAT", w.key(), w.at_ms()];
+        w.optional(command, 2, condition)
+    }),
+    (3, |w| args!["PEXPIRETIME", w.key()]),
+    (5, |w| args!["PTTL", w.key()]),
+    (5, |w| args!["RENAME", w.key(), w.key()]),
+    (4, |w| args!["RENAMENX", w.key(), w.key()]),
+    (4, |w| {
+        let command = args!["SCAN", w.one(&["0", "0", "0", "17", "abc", "-1", "18446744073709551616", "00", ""])];
+        w.optional(command, 2, scan_option)
+    }),
+    (2, |w| w.repeated(args!["TOUCH"], 3, |w| args![w.key()])),
+    (5, |w| args!["TTL", w.key()]),
+    (6, |w| args!["TYPE", w.key()]),
+    (3, |w| w.repeated(args!["UNLINK"], 3, |w| args![w.key()])),
+    (1, |w| if w.percent(50) { args!["FLUSHDB"] } else { args!["FLUSHDB", w.one(&["ASYNC", "SYNC", "sync", "NOW"])] }),
+    (1, |w| if w.percent(30) { args!["FLUSHALL"] } else { args!["FLUSHALL", w.one(&["ASYNC", "SYNC", "NOW", "1"])] }),
+    (2, |w| args!["SWAPDB", w.db(), w.db()]),
+    (3, |w| args!["SELECT", w.db()]),
+    // Errors only; sound ones follow a SCAN and a KEYS.
+    (1, |w| args![w.one(&["DBSIZE", "RANDOMKEY"]), w.key()]),
+];
+
+fn condition(w: &mut Words) -> Args {
+    args![w.one(&["NX", "XX", "GT", "LT", "gt", "lt"])]
+}
+
+/// What SCAN understands; a COUNT that covers every key.
+fn scan_option(w: &mut Words) -> Args {
+    match w.below(5) {
+        0 => args!["MATCH", w.pattern()],
+        1 => args!["TYPE", w.one(&["string", "hash", "HASH", "list", "zset"])],
+        2 => args!["COUNT", w.integer()],
+        _ => args!["COUNT", "1000"],
+    }
+}
+
+/// DBSIZE counts expired keys until something meets them: a SCAN first meets them all.
+pub fn dbsize(w: &mut Words) -> Block {
+    let count = if w.percent(60) { args!["DBSIZE"] } else { args!["INFO", "keyspace"] };
+    vec![Step::new(args!["SCAN", "0", "COUNT", "1000"]), Step::new(count)]
+}
+
+/// RANDOMKEY, after the KEYS that its reply must be one of.
+pub fn random_key(_: &mut Words) -> Block {
+    vec![Step::new(args!["KEYS", "*"]), Step::new(args!["RANDOMKEY"])]
+}
+
+/// MEMORY USAGE, after the EXISTS that removes an expired key: Redis still tells an expired key's size.
+pub fn memory_usage(w: &mut Words) -> Block {
+    let key = w.key();
+    let mut command = args!["MEMORY", "USAGE", key.clone()];
+    match w.below(6) {
+        0 => command.truncate(2),
+        1 => command.extend(args!["SAMPLES", w.integer()]),
+        2 => command.push(w.junk()),
+        _ => {}
+    }
+    vec![Step::new(args!["EXISTS", key]), Step::new(command)]
+}
+
+/// A SCAN that is followed to its end.
+pub fn whole_scan(w: &mut Words) -> Block {
+    let mut command = args!["SCAN", "0"];
+    if w.percent(70) {
+        command.extend(args!["COUNT", w.one(&["1", "2", "3", "10"])]);
+    }
+    if w.percent(30) {
+        command.extend(args!["MATCH", w.pattern()]);
+    }
+    if w.percent(30) {
+        command.extend(args!["TYPE", w.one(&["string", "hash", "list"])]);
+    }
+    vec![Step { to_the_end: true, ..Step::new(command) }]
+}

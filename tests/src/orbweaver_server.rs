@@ -1,0 +1,74 @@
+//! The built `orbweaver serve`, as its users run it.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use crate::process::{ServerProcess, free_address};
+
+/// The environment variable that names another `orbweaver` executable than the one beside the tests.
+pub const EXECUTABLE: &str = "ORBWEAVER_EXECUTABLE";
+
+/// The `orbweaver` command that is under test: the one built in the same profile as the tests, or what [`EXECUTABLE`] names.
+///
+/// # Panics
+/// When it has not been built.
+#[must_use]
+pub fn executable() -> PathBuf {
+    let path = std::env::var_os(EXECUTABLE).map_or_else(beside_the_tests, PathBuf::from);
+    assert!(
+        path.is_file(),
+        "{} is missing: build it with `cargo build --release -p orbweaver` and run the tests with --release, or name another in {EXECUTABLE}",
+        path.display()
+    );
+    path
+}
+
+/// Test executables lie in `target/PROFILE/deps`, commands in `target/PROFILE`.
+fn beside_the_tests() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let profile = test.parent().and_then(Path::parent).expect("tests lie two directories deep");
+    profile.join("orbweaver")
+}
+
+/// A running `orbweaver serve`. It is killed when dropped.
+pub struct OrbweaverServer {
+    process: ServerProcess,
+}
+
+impl OrbweaverServer {
+    /// Starts a server on a free loopback port whose data lies in `dir` (logs beside it, in `dir` with the extension `log`), with
+    /// `options` such as `["--store", "rocksdb", "--durability", "always"]`.
+    ///
+    /// # Panics
+    /// When the command is not built, or does not come up.
+    #[must_use]
+    pub fn start(dir: &Path, options: &[&str]) -> Self {
+        let address = free_address().expect("a free port");
+        let mut command = Command::new(executable());
+        command.arg("serve").arg("--dir").arg(dir).args(["--listen", &address.to_string()]).args(options);
+        Self { process: ServerProcess::start(command, address, &dir.with_extension("log")) }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.process.address()
+    }
+
+    /// The process itself, to look at its log or its id.
+    #[must_use]
+    pub fn process(&mut self) -> &mut ServerProcess {
+        &mut self.process
+    }
+
+    /// SIGKILL. Start another on the same directory to see what is left.
+    pub fn kill(self) {
+        self.process.kill();
+    }
+
+    /// SIGTERM, and waits for the end.
+    pub fn terminate(self) -> ExitStatus {
+        self.process.terminate()
+    }
+}

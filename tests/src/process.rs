@@ -1,0 +1,132 @@
+//! A server as a child process on a free loopback port.
+
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::client::{Client, args};
+
+/// A server has this long until it answers its first PING, and until it has stopped after SIGTERM.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A loopback address that nobody listens on at the moment.
+///
+/// # Errors
+/// When the system has no free port.
+pub fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr()
+}
+
+/// A running server. Dropping it kills it.
+pub struct ServerProcess {
+    child: Child,
+    address: SocketAddr,
+    log: PathBuf,
+}
+
+impl ServerProcess {
+    /// Starts `command`, which must listen on `address`, and waits until it answers a PING. Its output goes to `log`.
+    ///
+    /// # Panics
+    /// When the program cannot be started, or does not answer in time: the text shows its output.
+    #[must_use]
+    pub fn start(mut command: Command, address: SocketAddr, log: &Path) -> Self {
+        let output = File::options().create(true).append(true).open(log).expect("the log file can be opened");
+        let errors = output.try_clone().expect("the log file can be opened twice");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let mut server = Self { child, address, log: log.to_owned() };
+        server.wait_until_ready();
+        server
+    }
+
+    /// Where the server listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The server's process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the server has written to its standard output and error.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Whether the process still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// SIGKILL: the server gets no chance to finish anything.
+    pub fn kill(mut self) {
+        self.kill_and_wait();
+    }
+
+    /// SIGTERM, then waits for the server to stop by itself.
+    ///
+    /// # Panics
+    /// When the server has not stopped in time.
+    pub fn terminate(mut self) -> ExitStatus {
+        let id = i32::try_from(self.child.id()).expect("process ids are small");
+        kill(Pid::from_raw(id), Signal::SIGTERM).expect("the server runs");
+        self.wait_for_exit()
+    }
+
+    /// Waits for a server that was told to stop (by SHUTDOWN).
+    ///
+    /// # Panics
+    /// When the server has not stopped in time.
+    pub fn wait_for_exit(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the server is our child") {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "the server did not stop; it wrote:\n{}", self.log());
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn wait_until_ready(&mut self) {
+        let start = Instant::now();
+        loop {
+            let answered = Client::connect(self.address).and_then(|mut client| client.call(&args(["PING"]))).is_ok();
+            let running = self.is_running();
+            if answered && running {
+                return;
+            }
+            assert!(running, "the server stopped while starting; it wrote:\n{}", self.log());
+            assert!(start.elapsed() < PATIENCE, "the server does not answer; it wrote:\n{}", self.log());
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn kill_and_wait(&mut self) {
+        // Fails when it has stopped already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill_and_wait();
+    }
+}

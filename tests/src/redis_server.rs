@@ -1,0 +1,40 @@
+//! Debian's `redis-server`, the reference for every reply.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::process::{ServerProcess, free_address};
+
+/// A redis-server that keeps everything in memory. It is killed when dropped.
+pub struct RedisServer {
+    process: ServerProcess,
+    _dir: TempDir,
+}
+
+impl RedisServer {
+    /// Starts a server on a free loopback port with `options` (as on its command line) beside those that switch persistence off.
+    ///
+    /// # Panics
+    /// When `redis-server` is not installed (Debian package `redis-server`) or does not come up.
+    #[must_use]
+    pub fn start(options: &[&str]) -> Self {
+        let address = free_address().expect("a free port");
+        let dir = TempDir::new().expect("a temporary directory");
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
+            .args(["--save", "", "--appendonly", "no", "--dir"])
+            .arg(dir.path())
+            .args(options);
+        let process = ServerProcess::start(command, address, &dir.path().join("log"));
+        Self { process, _dir: dir }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.process.address()
+    }
+}

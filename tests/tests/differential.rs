@@ -1,0 +1,178 @@
+//! Orbweaver against Debian's redis-server over random command sequences, and the comparison itself against faults put in on purpose.
+//!
+//! `ORBWEAVER_SEED` and `ORBWEAVER_COMMANDS` choose another run, `ORBWEAVER_REPORTS` how many different commands are reported.
+
+use std::io;
+
+use orbweaver_engine::resp::Value;
+use orbweaver_tests::client::Args;
+use orbweaver_tests::differential::{Plan, Summary, compare};
+use orbweaver_tests::orbweaver_server::OrbweaverServer;
+use orbweaver_tests::redis_server::RedisServer;
+use orbweaver_tests::target::{SocketTarget, Target};
+
+/// Every command that the sequences must reach.
+const COMMANDS: &[&str] = &[
+    "APPEND",
+    "DECR",
+    "DECRBY",
+    "GET",
+    "GETDEL",
+    "GETEX",
+    "GETRANGE",
+    "GETSET",
+    "INCR",
+    "INCRBY",
+    "INCRBYFLOAT",
+    "LCS",
+    "MGET",
+    "MSET",
+    "MSETNX",
+    "PSETEX",
+    "SET",
+    "SETEX",
+    "SETNX",
+    "SETRANGE",
+    "STRLEN",
+    "SUBSTR",
+    "COPY",
+    "DEL",
+    "EXISTS",
+    "EXPIRE",
+    "EXPIREAT",
+    "EXPIRETIME",
+    "KEYS",
+    "MOVE",
+    "OBJECT",
+    "PERSIST",
+    "PEXPIRE",
+    "PEXPIREAT",
+    "PEXPIRETIME",
+    "PTTL",
+    "RANDOMKEY",
+    "RENAME",
+    "RENAMENX",
+    "SCAN",
+    "TOUCH",
+    "TTL",
+    "TYPE",
+    "UNLINK",
+    "DBSIZE",
+    "FLUSHDB",
+    "FLUSHALL",
+    "SWAPDB",
+    "HDEL",
+    "HEXISTS",
+    "HGET",
+    "HGETALL",
+    "HINCRBY",
+    "HINCRBYFLOAT",
+    "HKEYS",
+    "HLEN",
+    "HMGET",
+    "HMSET",
+    "HRANDFIELD",
+    "HSCAN",
+    "HSET",
+    "HSETNX",
+    "HSTRLEN",
+    "HVALS",
+    "AUTH",
+    "CLIENT",
+    "COMMAND",
+    "CONFIG",
+    "ECHO",
+    "HELLO",
+    "INFO",
+    "MEMORY",
+    "PING",
+    "QUIT",
+    "RESET",
+    "SELECT",
+    "TIME",
+    "MULTI",
+    "EXEC",
+    "DISCARD",
+    "WATCH",
+    "UNWATCH",
+];
+
+fn assert_no_difference(summary: &Summary) {
+    assert!(summary.reports.is_empty(), "replies differ:\n\n{}", summary.reports.join("\n"));
+}
+
+fn differential_test_of(store: &str) {
+    let redis = RedisServer::start(&[]);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let orbweaver = OrbweaverServer::start(&dir.path().join("data"), &["--store", store, "--durability", "os"]);
+    let mut ours = SocketTarget::new(orbweaver.address());
+    let summary = compare(&mut SocketTarget::new(redis.address()), &mut ours, &Plan::from_environment(100_000)).expect("both servers live");
+    println!("{store}: {} commands compared; known differences met: {:?}", summary.commands, summary.known);
+    assert_no_difference(&summary);
+}
+
+#[test]
+fn orbweaver_on_memory_answers_as_redis_does() {
+    differential_test_of("memory");
+}
+
+#[test]
+fn orbweaver_on_rocksdb_answers_as_redis_does() {
+    differential_test_of("rocksdb");
+}
+
+#[test]
+fn redis_does_not_differ_from_itself_and_every_command_is_reached() {
+    let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
+    let plan = Plan { seed: 1, commands: 20_000, max_reports: 1 };
+    let summary = compare(&mut SocketTarget::new(one.address()), &mut SocketTarget::new(two.address()), &plan).expect("both servers live");
+    assert_no_difference(&summary);
+    for name in COMMANDS {
+        let count = summary.by_command.get(*name).unwrap_or_else(|| panic!("{name} does not occur"));
+        assert!(count.total >= 10, "{name} occurs {} times only", count.total);
+        assert!(*name == "AUTH" || count.errors < count.total, "{name} is always answered with an error");
+    }
+}
+
+/// A server with a fault: what `replace` answers is sent instead of the command.
+struct Faulty {
+    server: SocketTarget,
+    replace: fn(&Args) -> Option<Args>,
+}
+
+impl Target for Faulty {
+    fn reset(&mut self) -> io::Result<()> {
+        self.server.reset()
+    }
+
+    fn execute(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
+        let commands: Vec<Args> = commands.iter().map(|command| (self.replace)(command).unwrap_or_else(|| (*command).clone())).collect();
+        self.server.execute(connection, &commands.iter().collect::<Vec<_>>())
+    }
+}
+
+/// The report on a fault: the commands of the shortest script, without replies and remarks.
+fn shortest_script(replace: fn(&Args) -> Option<Args>) -> Vec<String> {
+    let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
+    let mut faulty = Faulty { server: SocketTarget::new(two.address()), replace };
+    let plan = Plan { seed: 1, commands: 20_000, max_reports: 1 };
+    let summary = compare(&mut SocketTarget::new(one.address()), &mut faulty, &plan).expect("both servers live");
+    let report = summary.reports.first().expect("the fault is found");
+    report.lines().filter(|line| !line.starts_with(['#', '>'])).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_command_without_its_effect_is_found_and_shrunk_to_a_few_commands() {
+    let script = shortest_script(|command| {
+        let is_persist = command[0] == b"PERSIST" && command.len() == 2;
+        is_persist.then(|| vec![b"EXISTS".to_vec(), command[1].clone()])
+    });
+    assert!(script.len() <= 3, "{script:#?}");
+    assert!(script.iter().any(|line| line.contains("PERSIST")), "{script:#?}");
+}
+
+#[test]
+fn a_wrong_error_text_is_found_and_shrunk_to_one_command() {
+    let script = shortest_script(|command| (command == &[b"GET".to_vec()]).then(|| vec![b"STRLEN".to_vec()]));
+    assert_eq!(script.len(), 1, "{script:#?}");
+}
