@@ -10,6 +10,7 @@
 pub mod client;
 pub mod compare;
 pub mod differential;
+pub mod engine_target;
 pub mod generator;
 pub mod known_differences;
 pub mod orbweaver_server;

@@ -7,6 +7,7 @@ use std::io;
 use orbweaver_engine::resp::Value;
 use orbweaver_tests::client::Args;
 use orbweaver_tests::differential::{Plan, Summary, compare};
+use orbweaver_tests::engine_target::EngineTarget;
 use orbweaver_tests::orbweaver_server::OrbweaverServer;
 use orbweaver_tests::redis_server::RedisServer;
 use orbweaver_tests::target::{SocketTarget, Target};
@@ -101,24 +102,32 @@ fn assert_no_difference(summary: &Summary) {
     assert!(summary.reports.is_empty(), "replies differ:\n\n{}", summary.reports.join("\n"));
 }
 
-fn differential_test_of(store: &str) {
+fn assert_as_redis(name: &str, ours: &mut dyn Target) {
     let redis = RedisServer::start(&[]);
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let orbweaver = OrbweaverServer::start(&dir.path().join("data"), &["--store", store, "--durability", "os"]);
-    let mut ours = SocketTarget::new(orbweaver.address());
-    let summary = compare(&mut SocketTarget::new(redis.address()), &mut ours, &Plan::from_environment(100_000)).expect("both servers live");
-    println!("{store}: {} commands compared; known differences met: {:?}", summary.commands, summary.known);
+    let summary = compare(&mut SocketTarget::new(redis.address()), ours, &Plan::from_environment(100_000)).expect("both servers live");
+    println!("{name}: {} commands compared; known differences met: {:?}", summary.commands, summary.known);
     assert_no_difference(&summary);
 }
 
-#[test]
-fn orbweaver_on_memory_answers_as_redis_does() {
-    differential_test_of("memory");
+fn assert_server_as_redis(store: &str) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let orbweaver = OrbweaverServer::start(&dir.path().join("data"), &["--store", store, "--durability", "os"]);
+    assert_as_redis(store, &mut SocketTarget::new(orbweaver.address()));
 }
 
 #[test]
-fn orbweaver_on_rocksdb_answers_as_redis_does() {
-    differential_test_of("rocksdb");
+fn the_engine_in_this_process_answers_as_redis_does() {
+    assert_as_redis("engine", &mut EngineTarget::new());
+}
+
+#[test]
+fn the_server_on_memory_answers_as_redis_does() {
+    assert_server_as_redis("memory");
+}
+
+#[test]
+fn the_server_on_rocksdb_answers_as_redis_does() {
+    assert_server_as_redis("rocksdb");
 }
 
 #[test]
