@@ -6,6 +6,7 @@ use std::io;
 
 use orbweaver_engine::resp::{Value, render_human};
 
+use crate::client::Args;
 use crate::compare::{Exchange, first_difference, is_queued, same};
 use crate::generator;
 use crate::known_differences::explanation;
@@ -25,10 +26,19 @@ pub struct Plan {
     pub commands: usize,
     /// Go on until so many different commands have shown a difference.
     pub max_reports: usize,
+    /// Leave out what consists of other commands than these, when there are any; in capitals.
+    pub only: Vec<String>,
 }
 
 impl Plan {
-    /// From `ORBWEAVER_SEED`, `ORBWEAVER_COMMANDS` and `ORBWEAVER_REPORTS`; by default seed 1, `commands`, one report.
+    /// `commands` commands from seed 1 on, until the first difference.
+    #[must_use]
+    pub fn new(commands: usize) -> Self {
+        Self { seed: 1, commands, max_reports: 1, only: Vec::new() }
+    }
+
+    /// As [`Self::new`], changed by `ORBWEAVER_SEED`, `ORBWEAVER_COMMANDS`, `ORBWEAVER_REPORTS` and `ORBWEAVER_ONLY` (names of commands
+    /// between commas).
     ///
     /// # Panics
     /// When a variable is not a number.
@@ -42,6 +52,8 @@ impl Plan {
             seed: number("ORBWEAVER_SEED", 1),
             commands: size("ORBWEAVER_COMMANDS", commands),
             max_reports: size("ORBWEAVER_REPORTS", 1),
+            only: std::env::var("ORBWEAVER_ONLY")
+                .map_or_else(|_| Vec::new(), |names| names.split(',').map(str::to_ascii_uppercase).collect()),
         }
     }
 }
@@ -79,7 +91,8 @@ pub fn compare(redis: &mut dyn Target, other: &mut dyn Target, plan: &Plan) -> i
         if summary.commands >= plan.commands || summary.reports.len() >= plan.max_reports {
             break;
         }
-        let blocks = generator::sequence(seed, SEQUENCE_LENGTH);
+        let mut blocks = generator::sequence(seed, SEQUENCE_LENGTH);
+        blocks.retain(|block| plan.only.is_empty() || block.iter().all(|step| plan.only.contains(&name_of(&step.command))));
         let steps = blocks.concat();
         let found = Pair { redis, other }.difference(&steps, &mut summary)?;
         summary.commands += steps.len();
@@ -130,8 +143,7 @@ impl Summary {
         if is_queued(exchange) {
             return;
         }
-        let name = exchange.command.first().map(|name| String::from_utf8_lossy(name).to_ascii_uppercase()).unwrap_or_default();
-        let count = self.by_command.entry(name).or_default();
+        let count = self.by_command.entry(name_of(exchange.command)).or_default();
         count.total += 1;
         count.errors += usize::from(matches!(exchange.redis, Value::Error(_)));
     }
@@ -143,6 +155,11 @@ impl Summary {
         }
         known.is_some()
     }
+}
+
+/// A command's name in capitals.
+fn name_of(command: &Args) -> String {
+    command.first().map(|name| String::from_utf8_lossy(name).to_ascii_uppercase()).unwrap_or_default()
 }
 
 /// Takes blocks away, large groups first, as long as `fails` still holds, and returns what cannot be done without.

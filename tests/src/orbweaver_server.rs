@@ -1,10 +1,16 @@
 //! The built `orbweaver serve`, as its users run it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use orbweaver_engine::resp::Value;
+use tempfile::TempDir;
+
+use crate::client::Args;
 use crate::process::{ServerProcess, free_address};
+use crate::target::{SocketTarget, Target};
 
 /// The environment variable that names another `orbweaver` executable than the one beside the tests.
 pub const EXECUTABLE: &str = "ORBWEAVER_EXECUTABLE";
@@ -70,5 +76,35 @@ impl OrbweaverServer {
     /// SIGTERM, and waits for the end.
     pub fn terminate(self) -> ExitStatus {
         self.process.terminate()
+    }
+}
+
+/// A server with an empty directory of its own, as a target.
+pub struct ServedTarget {
+    target: SocketTarget,
+    _server: OrbweaverServer,
+    _dir: TempDir,
+}
+
+impl ServedTarget {
+    /// Starts a server with `--store store`.
+    ///
+    /// # Panics
+    /// As [`OrbweaverServer::start`].
+    #[must_use]
+    pub fn start(store: &str) -> Self {
+        let dir = TempDir::new().expect("a temporary directory");
+        let server = OrbweaverServer::start(&dir.path().join("data"), &["--store", store, "--durability", "os"]);
+        Self { target: SocketTarget::new(server.address()), _server: server, _dir: dir }
+    }
+}
+
+impl Target for ServedTarget {
+    fn reset(&mut self) -> io::Result<()> {
+        self.target.reset()
+    }
+
+    fn execute(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
+        self.target.execute(connection, commands)
     }
 }

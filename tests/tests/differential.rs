@@ -1,6 +1,7 @@
 //! Orbweaver against Debian's redis-server over random command sequences, and the comparison itself against faults put in on purpose.
 //!
-//! `ORBWEAVER_SEED` and `ORBWEAVER_COMMANDS` choose another run, `ORBWEAVER_REPORTS` how many different commands are reported.
+//! `ORBWEAVER_SEED` and `ORBWEAVER_COMMANDS` choose another run, `ORBWEAVER_REPORTS` how many different commands are reported,
+//! `ORBWEAVER_ONLY` (names between commas) which commands are used.
 
 use std::io;
 
@@ -8,7 +9,7 @@ use orbweaver_engine::resp::Value;
 use orbweaver_tests::client::Args;
 use orbweaver_tests::differential::{Plan, Summary, compare};
 use orbweaver_tests::engine_target::EngineTarget;
-use orbweaver_tests::orbweaver_server::OrbweaverServer;
+use orbweaver_tests::orbweaver_server::ServedTarget;
 use orbweaver_tests::redis_server::RedisServer;
 use orbweaver_tests::target::{SocketTarget, Target};
 
@@ -109,12 +110,6 @@ fn assert_as_redis(name: &str, ours: &mut dyn Target) {
     assert_no_difference(&summary);
 }
 
-fn assert_server_as_redis(store: &str) {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let orbweaver = OrbweaverServer::start(&dir.path().join("data"), &["--store", store, "--durability", "os"]);
-    assert_as_redis(store, &mut SocketTarget::new(orbweaver.address()));
-}
-
 #[test]
 fn the_engine_in_this_process_answers_as_redis_does() {
     assert_as_redis("engine", &mut EngineTarget::new());
@@ -122,18 +117,18 @@ fn the_engine_in_this_process_answers_as_redis_does() {
 
 #[test]
 fn the_server_on_memory_answers_as_redis_does() {
-    assert_server_as_redis("memory");
+    assert_as_redis("memory", &mut ServedTarget::start("memory"));
 }
 
 #[test]
 fn the_server_on_rocksdb_answers_as_redis_does() {
-    assert_server_as_redis("rocksdb");
+    assert_as_redis("rocksdb", &mut ServedTarget::start("rocksdb"));
 }
 
 #[test]
 fn redis_does_not_differ_from_itself_and_every_command_is_reached() {
     let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
-    let plan = Plan { seed: 1, commands: 20_000, max_reports: 1 };
+    let plan = Plan::new(20_000);
     let summary = compare(&mut SocketTarget::new(one.address()), &mut SocketTarget::new(two.address()), &plan).expect("both servers live");
     assert_no_difference(&summary);
     for name in COMMANDS {
@@ -164,7 +159,7 @@ impl Target for Faulty {
 fn shortest_script(replace: fn(&Args) -> Option<Args>) -> Vec<String> {
     let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
     let mut faulty = Faulty { server: SocketTarget::new(two.address()), replace };
-    let plan = Plan { seed: 1, commands: 20_000, max_reports: 1 };
+    let plan = Plan::new(20_000);
     let summary = compare(&mut SocketTarget::new(one.address()), &mut faulty, &plan).expect("both servers live");
     let report = summary.reports.first().expect("the fault is found");
     report.lines().filter(|line| !line.starts_with(['#', '>'])).map(str::to_owned).collect()

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use orbweaver_tests::orbweaver_server::OrbweaverServer;
+use orbweaver_tests::engine_target::EngineTarget;
+use orbweaver_tests::orbweaver_server::ServedTarget;
 use orbweaver_tests::redis_server::RedisServer;
 use orbweaver_tests::script::{parse, run};
 use orbweaver_tests::target::{SocketTarget, Target};
@@ -33,8 +34,11 @@ fn redis_passes_the_scripts() {
 }
 
 #[test]
-fn orbweaver_passes_the_scripts() {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let orbweaver = OrbweaverServer::start(&dir.path().join("data"), &["--store", "memory"]);
-    run_all(&mut SocketTarget::new(orbweaver.address()));
+fn the_engine_in_this_process_passes_the_scripts() {
+    run_all(&mut EngineTarget::new());
+}
+
+#[test]
+fn the_server_passes_the_scripts() {
+    run_all(&mut ServedTarget::start("memory"));
 }

@@ -1,0 +1,61 @@
+//! What COMMAND INFO tells of every command: arity, flags and key positions as Redis tells them.
+
+use std::collections::BTreeSet;
+
+use orbweaver_engine::resp::{Value, render_human};
+use orbweaver_tests::client::{Args, args};
+use orbweaver_tests::engine_target::EngineTarget;
+use orbweaver_tests::redis_server::RedisServer;
+use orbweaver_tests::target::{SocketTarget, Target};
+
+/// Flags of Redis 7.0 that Redis 7.2 does not have on that command, or the other way round: (command, flag, reason).
+const KNOWN_FLAG_DIFFERENCES: &[(&str, &str, &str)] = &[];
+
+/// Every command of the engine's table, as its own COMMAND lists them.
+fn names(target: &mut dyn Target) -> Vec<String> {
+    let reply = target.execute(0, &[&args(["COMMAND", "LIST"])]).expect("the target lives").remove(0);
+    match reply {
+        Value::Array(names) => names.iter().map(|name| render_human(name).trim().trim_matches('"').to_owned()).collect(),
+        other => panic!("not a list: {other:?}"),
+    }
+}
+
+/// Name, arity, flags, first key, last key, step.
+fn info(target: &mut dyn Target, name: &str) -> Option<(Vec<String>, BTreeSet<String>)> {
+    let command: Args = args(["COMMAND", "INFO", name]);
+    let reply = target.execute(0, &[&command]).expect("the target lives").remove(0);
+    let Value::Array(rows) = reply else { panic!("not a list: {reply:?}") };
+    let Value::Array(row) = rows.first()? else { return None };
+    let flags = match &row[2] {
+        Value::Array(flags) | Value::Set(flags) => flags.iter().map(|flag| render_human(flag).trim().to_owned()).collect(),
+        other => panic!("not flags: {other:?}"),
+    };
+    let plain = [&row[0], &row[1], &row[3], &row[4], &row[5]].map(|item| render_human(item).trim().to_owned());
+    Some((plain.to_vec(), flags))
+}
+
+#[test]
+fn command_info_is_that_of_redis() {
+    let redis = RedisServer::start(&[]);
+    let mut redis = SocketTarget::new(redis.address());
+    let mut engine = EngineTarget::new();
+    redis.reset().expect("Redis lives");
+    engine.reset().expect("the engine opens");
+    let names = names(&mut engine);
+    assert!(names.len() > 80, "only {} commands: {names:?}", names.len());
+    let mut report = String::new();
+    for name in names {
+        let (Some((expected, expected_flags)), Some((got, flags))) = (info(&mut redis, &name), info(&mut engine, &name)) else {
+            report.push_str(&format!("{name}: one of both does not know it\n"));
+            continue;
+        };
+        let unexplained: Vec<&String> = flags
+            .symmetric_difference(&expected_flags)
+            .filter(|flag| !KNOWN_FLAG_DIFFERENCES.iter().any(|(command, known, _)| *command == name && known == flag))
+            .collect();
+        if got != expected || !unexplained.is_empty() {
+            report.push_str(&format!("{name}: expected {expected:?} {expected_flags:?}, got {got:?} {flags:?}\n"));
+        }
+    }
+    assert!(report.is_empty(), "{report}");
+}
