@@ -1,7 +1,7 @@
 //! A blocking client over one socket.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -108,13 +108,14 @@ impl Client {
         }
     }
 
-    /// Everything the server still sends until it closes the connection, undecoded.
+    /// Sends nothing more, and returns everything the server still sends until it closes the connection, undecoded.
     ///
     /// # Errors
     /// Those of the socket.
-    pub fn read_to_end(&mut self) -> io::Result<Bytes> {
+    pub fn finish(mut self) -> io::Result<Bytes> {
+        self.stream.shutdown(Shutdown::Write)?;
         while self.receive()? {}
-        Ok(std::mem::take(&mut self.received))
+        Ok(self.received)
     }
 
     /// Waits for more bytes. False when the server has closed the connection.

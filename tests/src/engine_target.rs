@@ -13,55 +13,72 @@ use orbweaver_engine::store::MemoryStore;
 use crate::client::{Args, encode_command};
 use crate::target::{CONNECTIONS, Target};
 
+/// Where its connections come from.
+const CLIENT: &str = "127.0.0.1:1";
+
 /// An engine with an empty store, made anew by every [`Target::reset`].
 pub struct EngineTarget {
     engine: Engine,
+    settings: Settings,
     connections: Vec<u64>,
 }
 
 impl EngineTarget {
-    /// An engine that nobody is connected to.
+    /// An engine with these settings, that nobody is connected to.
     ///
     /// # Panics
     /// When the engine cannot open an empty store.
     #[must_use]
-    pub fn new() -> Self {
-        let engine = Engine::open(Box::new(MemoryStore::new()), Box::new(SystemEnvironment::default()), Settings::default());
-        Self { engine: engine.expect("an empty store opens"), connections: Vec::new() }
+    pub fn new(settings: Settings) -> Self {
+        let engine = Engine::open(Box::new(MemoryStore::new()), Box::new(SystemEnvironment::default()), settings.clone());
+        Self { engine: engine.expect("an empty store opens"), settings, connections: Vec::new() }
+    }
+
+    /// Hands over what a fresh connection's socket might deliver, in parts of at most `part` bytes. Returns the replies undecoded; what
+    /// is left when the connection closes is not read.
+    pub fn deliver(&mut self, bytes: &[u8], part: usize) -> Vec<u8> {
+        let connection = self.engine.connect(CLIENT, None);
+        let mut waiting = Vec::new();
+        let mut output = Vec::new();
+        for part in bytes.chunks(part) {
+            waiting.extend_from_slice(part);
+            let input = Bytes::copy_from_slice(&waiting);
+            let answer = self.engine.exchange(&[Delivery { connection, input }]).answers.remove(0);
+            output.extend_from_slice(&answer.output);
+            waiting.drain(..answer.consumed);
+            if answer.close {
+                break;
+            }
+        }
+        self.engine.disconnect(connection);
+        output
     }
 
     fn exchange(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
         let number = self.connections[connection];
-        let mut input: Bytes = commands.iter().flat_map(|command| encode_command(command)).collect();
-        let mut output = Vec::new();
-        while !input.is_empty() {
-            let outcome = self.engine.exchange(&[Delivery { connection: number, input: input.clone() }]);
-            let answer = outcome.answers.into_iter().next().expect("an answer for the delivery");
-            output.extend_from_slice(&answer.output);
-            input = input.slice(answer.consumed..);
-            if answer.close {
-                self.engine.disconnect(number);
-                self.connections[connection] = self.engine.connect("127.0.0.1:1", None);
-                break;
-            }
-            if answer.consumed == 0 {
-                return Err(io::Error::other("the engine leaves whole commands alone"));
-            }
+        let input: Bytes = commands.iter().flat_map(|command| encode_command(command)).collect();
+        let sent = input.len();
+        let answer = self.engine.exchange(&[Delivery { connection: number, input }]).answers.remove(0);
+        if answer.close {
+            self.engine.disconnect(number);
+            self.connections[connection] = self.engine.connect(CLIENT, None);
+        } else if answer.consumed < sent {
+            return Err(io::Error::other("the engine leaves whole commands alone"));
         }
-        decode_all(&output.into(), commands.len())
+        decode_all(&answer.output.into(), commands.len())
     }
 }
 
 impl Default for EngineTarget {
     fn default() -> Self {
-        Self::new()
+        Self::new(Settings::default())
     }
 }
 
 impl Target for EngineTarget {
     fn reset(&mut self) -> io::Result<()> {
-        *self = Self::new();
-        self.connections = (0..CONNECTIONS).map(|_| self.engine.connect("127.0.0.1:1", None)).collect();
+        *self = Self::new(self.settings.clone());
+        self.connections = (0..CONNECTIONS).map(|_| self.engine.connect(CLIENT, None)).collect();
         Ok(())
     }
 

@@ -82,20 +82,26 @@ impl OrbweaverServer {
 /// A server with an empty directory of its own, as a target.
 pub struct ServedTarget {
     target: SocketTarget,
-    _server: OrbweaverServer,
+    server: OrbweaverServer,
     _dir: TempDir,
 }
 
 impl ServedTarget {
-    /// Starts a server with `--store store`.
+    /// Starts a server with `options`, such as `["--store", "rocksdb"]`, that leaves durability to the system.
     ///
     /// # Panics
     /// As [`OrbweaverServer::start`].
     #[must_use]
-    pub fn start(store: &str) -> Self {
+    pub fn start(options: &[&str]) -> Self {
         let dir = TempDir::new().expect("a temporary directory");
-        let server = OrbweaverServer::start(&dir.path().join("data"), &["--store", store, "--durability", "os"]);
-        Self { target: SocketTarget::new(server.address()), _server: server, _dir: dir }
+        let server = OrbweaverServer::start(&dir.path().join("data"), &[options, &["--durability", "os"]].concat());
+        Self { target: SocketTarget::new(server.address()), server, _dir: dir }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
     }
 }
 

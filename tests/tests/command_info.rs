@@ -38,7 +38,7 @@ fn info(target: &mut dyn Target, name: &str) -> Option<(Vec<String>, BTreeSet<St
 fn command_info_is_that_of_redis() {
     let redis = RedisServer::start(&[]);
     let mut redis = SocketTarget::new(redis.address());
-    let mut engine = EngineTarget::new();
+    let mut engine = EngineTarget::default();
     redis.reset().expect("Redis lives");
     engine.reset().expect("the engine opens");
     let names = names(&mut engine);

@@ -112,17 +112,17 @@ fn assert_as_redis(name: &str, ours: &mut dyn Target) {
 
 #[test]
 fn the_engine_in_this_process_answers_as_redis_does() {
-    assert_as_redis("engine", &mut EngineTarget::new());
+    assert_as_redis("engine", &mut EngineTarget::default());
 }
 
 #[test]
 fn the_server_on_memory_answers_as_redis_does() {
-    assert_as_redis("memory", &mut ServedTarget::start("memory"));
+    assert_as_redis("memory", &mut ServedTarget::start(&["--store", "memory"]));
 }
 
 #[test]
 fn the_server_on_rocksdb_answers_as_redis_does() {
-    assert_as_redis("rocksdb", &mut ServedTarget::start("rocksdb"));
+    assert_as_redis("rocksdb", &mut ServedTarget::start(&["--store", "rocksdb"]));
 }
 
 #[test]

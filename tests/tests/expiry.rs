@@ -110,10 +110,10 @@ fn assert_as_redis(ours: &mut dyn Target) {
 
 #[test]
 fn expired_keys_are_absent_in_the_engine() {
-    assert_as_redis(&mut EngineTarget::new());
+    assert_as_redis(&mut EngineTarget::default());
 }
 
 #[test]
 fn expired_keys_are_absent_on_the_server() {
-    assert_as_redis(&mut ServedTarget::start("rocksdb"));
+    assert_as_redis(&mut ServedTarget::start(&["--store", "rocksdb"]));
 }

@@ -77,17 +77,17 @@ fn assert_guarantees(target: &mut dyn Target, scan: &Scan) {
 
 #[test]
 fn scan_keeps_its_promises_in_the_engine() {
-    assert_guarantees(&mut EngineTarget::new(), &SCAN);
+    assert_guarantees(&mut EngineTarget::default(), &SCAN);
 }
 
 #[test]
 fn hscan_keeps_its_promises_in_the_engine() {
-    assert_guarantees(&mut EngineTarget::new(), &HSCAN);
+    assert_guarantees(&mut EngineTarget::default(), &HSCAN);
 }
 
 #[test]
 fn both_scans_keep_their_promises_on_the_server() {
-    let mut served = ServedTarget::start("rocksdb");
+    let mut served = ServedTarget::start(&["--store", "rocksdb"]);
     assert_guarantees(&mut served, &SCAN);
     assert_guarantees(&mut served, &HSCAN);
 }

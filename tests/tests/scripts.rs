@@ -35,10 +35,10 @@ fn redis_passes_the_scripts() {
 
 #[test]
 fn the_engine_in_this_process_passes_the_scripts() {
-    run_all(&mut EngineTarget::new());
+    run_all(&mut EngineTarget::default());
 }
 
 #[test]
 fn the_server_passes_the_scripts() {
-    run_all(&mut ServedTarget::start("memory"));
+    run_all(&mut ServedTarget::start(&["--store", "memory"]));
 }
