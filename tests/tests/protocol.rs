@@ -109,11 +109,16 @@ fn answer_of(address: SocketAddr, request: &[u8]) -> Vec<u8> {
 }
 
 fn assert_as_redis(redis: &RedisServer, requests: impl Iterator<Item = Vec<u8>>, mut ours: impl FnMut(&[u8]) -> Vec<u8>) {
+    let mut differences = Vec::new();
     for request in requests {
         let (expected, got) = (answer_of(redis.address(), &request), ours(&request));
-        let shown = &request[..request.len().min(200)];
-        assert_eq!(got.escape_ascii().to_string(), expected.escape_ascii().to_string(), "answering {}", shown.escape_ascii());
+        if got != expected {
+            let shown = &request[..request.len().min(200)];
+            let [shown, expected, got] = [shown, &expected, &got].map(|bytes| bytes.escape_ascii().to_string());
+            differences.push(format!("request  {shown}\nexpected {expected}\ngot      {got}\n"));
+        }
     }
+    assert!(differences.is_empty(), "{} differences, such as:\n{}", differences.len(), differences[..differences.len().min(10)].join("\n"));
 }
 
 #[test]
