@@ -1,6 +1,6 @@
 //! What a client reads: replies of both versions of the protocol.
 
-use super::parse_integer;
+use crate::number::parse_i64;
 use bytes::Bytes;
 use memchr::memchr;
 use std::fmt;
@@ -100,7 +100,7 @@ impl Decoder<'_> {
             return Err(malformed("unknown type"));
         }
         let line = self.line()?;
-        let integer = || parse_integer(&line);
+        let integer = || parse_i64(&line);
         let length = || integer().and_then(|number| usize::try_from(number).ok()).ok_or_else(|| malformed("invalid length"));
         match marker {
             b'+' => Ok(Value::Simple(line)),

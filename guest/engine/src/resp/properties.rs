@@ -1,9 +1,7 @@
 //! Properties of the whole module: no input makes it panic, and what is encoded decodes to the same.
 
-use super::{
-    Parsed, Protocol, Reply, RequestLimits, Value, decode_reply, parse_request, render_human, render_raw, reply::format_double,
-    split_inline,
-};
+use super::{Parsed, Protocol, Reply, RequestLimits, Value, decode_reply, parse_request, render_human, render_raw, split_inline};
+use crate::number::format_double;
 use bytes::Bytes;
 use proptest::prelude::*;
 

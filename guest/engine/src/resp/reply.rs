@@ -1,5 +1,7 @@
 //! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
 
+use crate::number::format_double;
+
 /// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
@@ -240,11 +242,6 @@ impl Reply {
         self.bytes.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
         self.raw(b"\r\n");
     }
-}
-
-// Stands in for `crate::number::format_double`.
-fn format_double(number: f64) -> String {
-    number.to_string()
 }
 
 #[cfg(test)]

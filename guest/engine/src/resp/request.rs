@@ -1,6 +1,7 @@
 //! What clients send: arrays of bulk strings, and inline commands.
 
-use super::{parse_integer, split_inline};
+use super::split_inline;
+use crate::number::parse_i64;
 use bytes::Bytes;
 use memchr::memchr2;
 
@@ -112,10 +113,9 @@ fn parse_array(input: &Bytes, limits: &RequestLimits) -> Result<(Vec<Bytes>, usi
 /// The argument whose length line starts at `start`, and where the next one starts.
 fn parse_bulk(input: &Bytes, start: usize, limits: &RequestLimits) -> Result<(Bytes, usize), Stop> {
     let (announced, data) = read_length(input, start, MIN_ARG_BYTES, limits, "too big bulk count string")?;
-    match input.get(start) {
-        Some(b'$') => {}
-        Some(other) => return Err(unexpected_marker(*other)),
-        None => return Err(Stop::Incomplete { needed: start.saturating_add(MIN_ARG_BYTES) }),
+    let marker = input.get(start).copied().unwrap_or_default();
+    if marker != b'$' {
+        return Err(unexpected_marker(marker));
     }
     let length = announced.and_then(|length| u64::try_from(length).ok()).filter(|length| *length <= limits.max_bulk_bytes);
     let length = length.ok_or_else(|| broken("invalid bulk length"))?;
@@ -136,7 +136,7 @@ fn read_length(input: &Bytes, start: usize, shortest: usize, limits: &RequestLim
     let line = input.get(start..).unwrap_or_default();
     match find_line_end(line, b'\r', limits, too_long)? {
         // The byte behind CR belongs to the line.
-        Some(end) if end + 1 < line.len() => Ok((line.get(1..end).and_then(parse_integer), start + end + 2)),
+        Some(end) if end + 1 < line.len() => Ok((line.get(1..end).and_then(parse_i64), start + end + 2)),
         _ => Err(Stop::Incomplete { needed: (input.len() + 1).max(start + shortest) }),
     }
 }
@@ -325,10 +325,10 @@ mod tests {
             (b"*1\r\n", 10),
             (b"*2\r\n", 16),
             (b"*1\r\n$100", 10),
-            (b"*1\r\n$1000", 11),
-            (b"*1\r\n$1000\r", 12),
-            (b"*1\r\n$1000\r\n", 1013),
-            (b"*3\r\n$1000\r\nabc", 1013 + 12),
+            (b"*1\r\n$10000", 11),
+            (b"*1\r\n$1000\r", 11),
+            (b"*1\r\n$1000\r\n", 11 + 1002),
+            (b"*3\r\n$1000\r\nabc", 11 + 1002 + 2 * 6),
             (b"*1\r\n$1\r\na\r", 11),
             (b"*1048576\r\n", 10 + 6 + 64 * 1024),
         ] {
@@ -347,7 +347,8 @@ mod tests {
     #[test]
     fn pipelined_requests_are_the_same_at_every_cut() {
         let input = Bytes::from_static(
-            b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\na\r\nb\0*1\r\n$1\r\n\r\nPING\n*0\r\n\r\nget \"k\\x00\"\r\n*-1\r\n*2\r\n$0\r\n\r\n$10\r\n0123456789\r\n",
+            b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$13\r\na\r\nb\0*1\r\n$1\r\n\r\nPING\n*0\r\n\r\n\
+              get \"k\\x00\"\r\n*-1\r\n*2\r\n$0\r\n\r\n$10\r\n0123456789\r\n",
         );
         let (whole, used) = parse_all(&input);
         assert_eq!((whole.len(), used), (7, input.len()));
