@@ -43,8 +43,9 @@ impl control::Guest for Orbweaver {
 }
 
 impl resp::Guest for Orbweaver {
-    fn connect(address: String, state: Option<Vec<u8>>) -> resp::Connection {
-        with_engine(|engine| engine.connect(&address, state.as_deref())).unwrap_or(0)
+    fn connect(connection: resp::Connection, address: String, state: Option<Vec<u8>>) {
+        // Without an engine nobody will exchange anything on it.
+        let _ = with_engine(|engine| engine.connect(connection, &address, state.as_deref()));
     }
 
     fn exchange(input: Vec<u8>, deliveries: Vec<resp::Delivery>) -> resp::Outcome {

@@ -14,4 +14,6 @@ mod bindings {
     });
 }
 
-bindings::export!(exports::Orbweaver with_types_in bindings);
+use exports::Orbweaver;
+
+bindings::export!(Orbweaver with_types_in bindings);

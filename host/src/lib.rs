@@ -1,1 +1,3 @@
+//! Orbweaver's host: the component under wasmtime, over RocksDB or memory.
 
+pub mod runtime;

@@ -21,6 +21,7 @@ pub struct EngineTarget {
     engine: Engine,
     settings: Settings,
     connections: Vec<u64>,
+    last_connection: u64,
 }
 
 impl EngineTarget {
@@ -31,13 +32,13 @@ impl EngineTarget {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let engine = Engine::open(Box::new(MemoryStore::new()), Box::new(SystemEnvironment::default()), settings.clone());
-        Self { engine: engine.expect("an empty store opens"), settings, connections: Vec::new() }
+        Self { engine: engine.expect("an empty store opens"), settings, connections: Vec::new(), last_connection: 0 }
     }
 
     /// Hands over what a fresh connection's socket might deliver, in parts of at most `part` bytes. Returns the replies undecoded; what
     /// is left when the connection closes is not read.
     pub fn deliver(&mut self, bytes: &[u8], part: usize) -> Vec<u8> {
-        let connection = self.engine.connect(CLIENT, None);
+        let connection = self.connect();
         let mut waiting = Vec::new();
         let mut output = Vec::new();
         for part in bytes.chunks(part) {
@@ -54,6 +55,12 @@ impl EngineTarget {
         output
     }
 
+    fn connect(&mut self) -> u64 {
+        self.last_connection += 1;
+        self.engine.connect(self.last_connection, CLIENT, None);
+        self.last_connection
+    }
+
     fn exchange(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
         let number = self.connections[connection];
         let input: Bytes = commands.iter().flat_map(|command| encode_command(command)).collect();
@@ -61,7 +68,7 @@ impl EngineTarget {
         let answer = self.engine.exchange(&[Delivery { connection: number, input }]).answers.remove(0);
         if answer.close {
             self.engine.disconnect(number);
-            self.connections[connection] = self.engine.connect(CLIENT, None);
+            self.connections[connection] = self.connect();
         } else if answer.consumed < sent {
             return Err(io::Error::other("the engine leaves whole commands alone"));
         }
@@ -78,7 +85,7 @@ impl Default for EngineTarget {
 impl Target for EngineTarget {
     fn reset(&mut self) -> io::Result<()> {
         *self = Self::new(self.settings.clone());
-        self.connections = (0..CONNECTIONS).map(|_| self.engine.connect(CLIENT, None)).collect();
+        self.connections = (0..CONNECTIONS).map(|_| self.connect()).collect();
         Ok(())
     }
 

@@ -9,6 +9,7 @@ pub mod environment;
 pub mod error;
 pub mod glob;
 pub mod layout;
+pub mod maintenance;
 pub mod number;
 pub mod resp;
 pub mod session;

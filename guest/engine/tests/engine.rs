@@ -16,10 +16,11 @@ fn what_is_set_is_got_back_and_a_new_engine_on_the_store_finds_it() {
     let store = MemoryStore::new();
     let open = || Engine::open(Box::new(store.clone()), Box::new(HeldEnvironment::new(0, 1)), Settings::default()).unwrap();
     let mut engine = open();
-    let connection = engine.connect("127.0.0.1:1", None);
+    let connection = 1;
+    engine.connect(connection, "127.0.0.1:1", None);
     let replies = run(&mut engine, connection, "SET k v\r\nGET k\r\nGET missing\r\nNO such\r\n");
     assert_eq!(replies, "+OK\r\n$1\r\nv\r\n$-1\r\n-ERR unknown command 'NO', with args beginning with: 'such' \r\n");
     let mut again = open();
-    let connection = again.connect("127.0.0.1:2", None);
+    again.connect(connection, "127.0.0.1:2", None);
     assert_eq!(run(&mut again, connection, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), "$1\r\nv\r\n");
 }

@@ -106,7 +106,7 @@ impl Connection {
         Some(state)
     }
 
-    /// `id u64 | connected_ms u64 | db u32 | flags | (length u32 | text)*3`.
+    /// `connected_ms u64 | db u32 | flags | (length u32 | text)*3`.
     fn encode_state(&self) -> Vec<u8> {
         let flags = [
             self.protocol == Protocol::Resp3,
@@ -119,7 +119,6 @@ impl Connection {
         ];
         let texts = [&self.name, &self.library_name, &self.library_version];
         let mut state = Vec::new();
-        state.put_u64(self.id);
         state.put_u64(self.connected_ms);
         state.put_u32(u32::try_from(self.db).unwrap_or(0));
         state.put_u8(flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u8::from(flag)));
@@ -130,10 +129,9 @@ impl Connection {
         state
     }
 
-    fn decode_state(state: &[u8], address: &str, now_ms: u64) -> Result<Self, Flaw> {
+    fn decode_state(id: u64, state: &[u8], address: &str, now_ms: u64) -> Result<Self, Flaw> {
         let state = Bytes::copy_from_slice(state);
         let mut reader = Reader::new(&state);
-        let id = reader.u64("a number is missing")?;
         let connected_ms = reader.u64("a time is missing")?;
         let db = usize::try_from(reader.u32("a db is missing")?).unwrap_or(0);
         let flags = reader.u8("flags are missing")?;
@@ -158,17 +156,13 @@ impl Connection {
 #[derive(Debug, Default)]
 pub struct Connections {
     by_id: BTreeMap<u64, Connection>,
-    last_id: u64,
 }
 
 impl Connections {
-    pub(super) fn add(&mut self, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) -> u64 {
-        let restored = state.and_then(|state| Connection::decode_state(state, address, now_ms).ok());
-        let connection = restored.unwrap_or_else(|| Connection::new(self.last_id + 1, address, authenticated, now_ms));
-        let id = connection.id;
-        self.last_id = self.last_id.max(id);
+    pub(super) fn add(&mut self, id: u64, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) {
+        let restored = state.and_then(|state| Connection::decode_state(id, state, address, now_ms).ok());
+        let connection = restored.unwrap_or_else(|| Connection::new(id, address, authenticated, now_ms));
         self.by_id.insert(id, connection);
-        id
     }
 
     pub(super) fn remove(&mut self, id: u64) {

@@ -31,7 +31,7 @@ const MAX_INLINE_BYTES: usize = 64 << 10;
 /// What a socket delivered: everything that has not been consumed yet.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// The connection, from [`Engine::connect`].
+    /// The connection, as in [`Engine::connect`].
     pub connection: u64,
     /// The bytes.
     pub input: Bytes,
@@ -101,13 +101,13 @@ impl Engine {
         &mut self.server
     }
 
-    /// Announces a connection. `address` is the client's, for CLIENT LIST; `state` is what an earlier instance gave for it.
-    /// Returns the connection's number, which CLIENT ID shows; with `state` it is the number that it had.
-    pub fn connect(&mut self, address: &str, state: Option<&[u8]>) -> u64 {
+    /// Announces a connection under a number of the host's choice, which CLIENT ID shows: a new one for each connection, ascending.
+    /// `address` is the client's, for CLIENT LIST; `state` is what an earlier instance gave for it.
+    pub fn connect(&mut self, connection: u64, address: &str, state: Option<&[u8]>) {
         let now_ms = self.environment.now_us() / 1000;
         let authenticated = self.server.settings.password.is_none();
         self.server.stats.connections_received += 1;
-        self.connections.add(address, state, authenticated, now_ms)
+        self.connections.add(connection, address, state, authenticated, now_ms);
     }
 
     /// Forgets a connection.

@@ -1,0 +1,80 @@
+//! The component, loaded.
+
+use super::bindings::OrbweaverPre;
+use super::config::config;
+use super::imports::{self, State};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use wasmtime::Engine;
+use wasmtime::component::Linker;
+
+/// The component as it is built into the host: what other hosts run, byte for byte.
+#[must_use]
+pub const fn wasm() -> &'static [u8] {
+    include_bytes!(concat!(env!("OUT_DIR"), "/orbweaver.wasm"))
+}
+
+/// The same, compiled for this kind of machine when the host was built.
+const PRECOMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/orbweaver.cwasm"));
+
+/// How often the clock of deadlines ticks.
+pub(super) const TICK: Duration = Duration::from_millis(10);
+
+/// The component, ready to be instantiated any number of times. Cheap to clone; instances may live on any thread.
+#[derive(Clone)]
+pub struct Component {
+    pub(super) engine: Engine,
+    pub(super) instance_pre: OrbweaverPre<State>,
+    _ticker: Arc<Ticker>,
+}
+
+impl Component {
+    /// Loads the component that is built in. Compiles nothing, unless the precompiled code does not fit this machine.
+    ///
+    /// # Errors
+    /// Where wasmtime cannot run here at all.
+    pub fn load() -> wasmtime::Result<Self> {
+        let engine = Engine::new(&config())?;
+        let component = match precompiled(&engine) {
+            Ok(component) => component,
+            Err(_) => wasmtime::component::Component::new(&engine, wasm())?,
+        };
+        let mut linker = Linker::new(&engine);
+        imports::add_to_linker(&mut linker)?;
+        let instance_pre = OrbweaverPre::new(linker.instantiate_pre(&component)?)?;
+        let ticker = Arc::new(Ticker::start(engine.clone()));
+        Ok(Self { engine, instance_pre, _ticker: ticker })
+    }
+}
+
+#[expect(unsafe_code, reason = "wasmtime trusts precompiled code: this is what our build script made of our own component")]
+fn precompiled(engine: &Engine) -> wasmtime::Result<wasmtime::component::Component> {
+    // SAFETY: the bytes come from `Engine::precompile_component` in build.rs and are part of this executable.
+    unsafe { wasmtime::component::Component::deserialize(engine, PRECOMPILED) }
+}
+
+/// Moves the epoch on, by which deadlines are counted, until the last clone of the component is gone.
+struct Ticker {
+    stopped: Arc<AtomicBool>,
+}
+
+impl Ticker {
+    fn start(engine: Engine) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stopped);
+        std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+                engine.increment_epoch();
+            }
+        });
+        Self { stopped }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,102 @@
+//! One instance of the component: its memory, its deadline, and calls that may end in a trap.
+
+use super::bindings::Orbweaver as Exports;
+use super::component::{Component, TICK};
+use super::imports::State;
+use orbweaver_engine::environment::Environment;
+use orbweaver_engine::store::Store;
+use std::fmt;
+use std::time::Duration;
+
+/// What an instance is given.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Most memory of the component, in bytes; at most 4 GiB.
+    pub memory_bytes: usize,
+    /// How long one call may take; a call that takes longer ends in a trap.
+    pub deadline: Duration,
+    /// Settings of the engine, see `control.open` in `wit/engine`.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { memory_bytes: 2 << 30, deadline: Duration::from_secs(30), settings: Vec::new() }
+    }
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub enum CallError {
+    /// The component said so; it goes on working.
+    Refused(String),
+    /// The instance is lost: a panic, the deadline or the memory limit. The store is as after the last commit.
+    Trapped(String),
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(text) => f.write_str(text),
+            Self::Trapped(text) => write!(f, "the component trapped: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+/// An instance.
+pub struct Instance {
+    wasm: wasmtime::Store<State>,
+    exports: Exports,
+    deadline_ticks: u64,
+}
+
+impl Instance {
+    /// A new instance on a store, opened. Gives the store back where that fails.
+    pub fn new(
+        component: &Component,
+        store: Box<dyn Store + Send>,
+        environment: Box<dyn Environment + Send>,
+        options: &Options,
+    ) -> Result<Self, (CallError, State)> {
+        let mut wasm = wasmtime::Store::new(&component.engine, State::new(store, environment, options.memory_bytes));
+        wasm.limiter(|state| &mut state.limits);
+        wasm.epoch_deadline_trap();
+        let ticks = options.deadline.as_micros().div_ceil(TICK.as_micros()).saturating_add(1);
+        let deadline_ticks = u64::try_from(ticks).unwrap_or(u64::MAX / 2);
+        wasm.set_epoch_deadline(deadline_ticks);
+        let exports = match component.instance_pre.instantiate(&mut wasm) {
+            Ok(exports) => exports,
+            Err(error) => return Err((CallError::Trapped(format!("{error:#}")), wasm.into_data())),
+        };
+        let mut instance = Self { wasm, exports, deadline_ticks };
+        let settings = options.settings.clone();
+        let opened = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_open(wasm, &settings));
+        match opened.and_then(|opened| opened.map_err(CallError::Refused)) {
+            Ok(()) => Ok(instance),
+            Err(error) => Err((error, instance.into_state())),
+        }
+    }
+
+    /// Calls an export under the deadline.
+    pub fn call<T>(&mut self, call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>) -> Result<T, CallError> {
+        self.wasm.set_epoch_deadline(self.deadline_ticks);
+        call(&self.exports, &mut self.wasm).map_err(|trap| {
+            let panic = self.wasm.data_mut().panic.take();
+            CallError::Trapped(panic.unwrap_or_else(|| trap.root_cause().to_string()))
+        })
+    }
+
+    /// Batches that the store has taken, or may have taken, since the instance was made.
+    pub fn commits(&self) -> u64 {
+        self.wasm.data().commits
+    }
+
+    /// Ends the instance, and with it the transaction that it may have had open.
+    pub fn into_state(self) -> State {
+        let mut state = self.wasm.into_data();
+        state.store.rollback();
+        state
+    }
+}

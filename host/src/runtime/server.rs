@@ -1,0 +1,275 @@
+//! Orbweaver for embedders: the component on a store, and what keeps its clients going when an instance is lost.
+
+use super::bindings::exports::orbweaver::engine::{maintenance, resp};
+use super::component::Component;
+use super::imports::State;
+use super::instance::{CallError, Instance, Options};
+use orbweaver_engine::environment::{Environment, SystemEnvironment};
+use orbweaver_engine::store::Store;
+use std::collections::BTreeMap;
+
+pub use resp::Answer;
+
+/// What one connection has sent and is not consumed yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// The connection, as in [`Orbweaver::connect`].
+    pub connection: u64,
+    /// The bytes.
+    pub input: &'a [u8],
+}
+
+/// What an exchange came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// One answer for each delivery, in their order, and behind them answers to other connections.
+    pub answers: Vec<Answer>,
+    /// All replies, one behind the other; each answer's end where its [`Answer::end`] says.
+    pub output: Vec<u8>,
+    /// A client asked the server to stop.
+    pub shutdown: bool,
+}
+
+impl Outcome {
+    /// Each answer with the bytes that are to be sent for it.
+    pub fn replies(&self) -> impl Iterator<Item = (&Answer, &[u8])> {
+        let mut start = 0;
+        self.answers.iter().map(move |answer| {
+            let end = usize::try_from(answer.end).unwrap_or(usize::MAX).clamp(start, self.output.len());
+            let reply = self.output.get(start..end).unwrap_or_default();
+            start = end;
+            (answer, reply)
+        })
+    }
+
+    fn push(&mut self, mut answer: Answer, reply: &[u8]) {
+        self.output.extend_from_slice(reply);
+        answer.end = u32::try_from(self.output.len()).unwrap_or(u32::MAX);
+        self.answers.push(answer);
+    }
+}
+
+/// What a step of the sweep did.
+pub type Swept = maintenance::Swept;
+/// A part of a check.
+pub type Findings = maintenance::Findings;
+
+/// What is remembered of a connection outside of the instance.
+#[derive(Debug)]
+struct Known {
+    address: String,
+    state: Option<Vec<u8>>,
+}
+
+/// The component on a store.
+///
+/// One value serves any number of connections, one call at a time; for several threads open several on handles of one store.
+/// A trap (a panic, the deadline, the memory limit) costs the connection that caused it an error: the instance is made anew on
+/// the same store, and the others go on.
+pub struct Orbweaver {
+    component: Component,
+    options: Options,
+    instance: Option<Instance>,
+    /// What a lost instance left, while a new one could not be made.
+    orphan: Option<State>,
+    connections: BTreeMap<u64, Known>,
+    facts: Vec<(String, String)>,
+    traps: u64,
+}
+
+impl Orbweaver {
+    /// Opens the component on a store, with the system's clock and randomness.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`] where the store is of another layout or a newer format, or cannot be read.
+    pub fn open(component: &Component, store: Box<dyn Store + Send>, options: Options) -> Result<Self, CallError> {
+        Self::open_with(component, store, Box::new(SystemEnvironment::default()), options)
+    }
+
+    /// Opens the component on a store, with a clock and randomness of the caller's: hold them still, and the same commands leave
+    /// the same bytes.
+    ///
+    /// # Errors
+    /// As [`Orbweaver::open`].
+    pub fn open_with(
+        component: &Component,
+        store: Box<dyn Store + Send>,
+        environment: Box<dyn Environment + Send>,
+        options: Options,
+    ) -> Result<Self, CallError> {
+        let instance = Instance::new(component, store, environment, &options).map_err(|(error, _)| error)?;
+        Ok(Self {
+            component: component.clone(),
+            options,
+            instance: Some(instance),
+            orphan: None,
+            connections: BTreeMap::new(),
+            facts: Vec::new(),
+            traps: 0,
+        })
+    }
+
+    /// How many instances have been lost to traps.
+    #[must_use]
+    pub const fn traps(&self) -> u64 {
+        self.traps
+    }
+
+    /// Announces a connection. See `resp.connect` in `wit/engine`.
+    ///
+    /// # Errors
+    /// Where no instance can be made.
+    pub fn connect(&mut self, connection: u64, address: &str) -> Result<(), CallError> {
+        self.connections.insert(connection, Known { address: address.to_owned(), state: None });
+        // An instance that is made now is told of all connections.
+        let Some(instance) = &mut self.instance else { return self.instance().map(|_| ()) };
+        let connected = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, address, None));
+        connected.or_else(|trap| self.replace(trap).map(|_| ()))
+    }
+
+    /// Forgets a connection.
+    pub fn disconnect(&mut self, connection: u64) {
+        self.connections.remove(&connection);
+        let Some(instance) = &mut self.instance else { return };
+        if let Err(trap) = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_disconnect(wasm, connection)) {
+            // The instance that follows, now or later, does not know the connection.
+            let _ = self.replace(trap);
+        }
+    }
+
+    /// What the host tells of itself for INFO. See `control.tell` in `wit/engine`.
+    pub fn tell(&mut self, facts: Vec<(String, String)>) {
+        self.facts = facts;
+        let Some(instance) = &mut self.instance else { return };
+        let facts = &self.facts;
+        if let Err(trap) = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_tell(wasm, facts)) {
+            let _ = self.replace(trap);
+        }
+    }
+
+    /// Runs every whole request of the deliveries. See `resp.exchange` in `wit/engine`.
+    ///
+    /// # Errors
+    /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
+    pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
+        let instance = self.instance()?;
+        let commits = instance.commits();
+        let mut input = Vec::with_capacity(deliveries.iter().map(|delivery| delivery.input.len()).sum());
+        let flat: Vec<resp::Delivery> = deliveries
+            .iter()
+            .map(|delivery| {
+                input.extend_from_slice(delivery.input);
+                resp::Delivery { connection: delivery.connection, end: u32::try_from(input.len()).unwrap_or(u32::MAX) }
+            })
+            .collect();
+        let trap = match instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange(wasm, &input, &flat)) {
+            Ok(resp::Outcome { mut answers, output, shutdown }) => {
+                for answer in &mut answers {
+                    if let (Some(state), Some(known)) = (answer.state.take(), self.connections.get_mut(&answer.connection)) {
+                        known.state = Some(state);
+                    }
+                }
+                return Ok(Outcome { answers, output, shutdown });
+            }
+            Err(trap) => trap,
+        };
+        let written = instance.commits() != commits;
+        let text = self.replace(trap)?;
+        let mut outcome = Outcome::default();
+        if written || deliveries.len() == 1 {
+            for delivery in deliveries {
+                outcome.push(closed(*delivery), format!("-ERR internal: {text}\r\n").as_bytes());
+            }
+            return Ok(outcome);
+        }
+        // Nothing was written: each runs again on its own, and the one that is to blame is found.
+        for delivery in deliveries {
+            let alone = self.exchange(std::slice::from_ref(delivery))?;
+            outcome.shutdown |= alone.shutdown;
+            for (answer, reply) in alone.replies() {
+                outcome.push(answer.clone(), reply);
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// A bounded step of the sweep. See `maintenance.sweep` in `wit/engine`.
+    ///
+    /// # Errors
+    /// What the component says, or a trap.
+    pub fn sweep(&mut self, budget: u32) -> Result<Swept, CallError> {
+        self.maintain(|exports, wasm| exports.call_sweep(wasm, budget))
+    }
+
+    /// Verifies records. See `maintenance.check` in `wit/engine`.
+    ///
+    /// # Errors
+    /// What the component says, or a trap.
+    pub fn check(&mut self, start: Option<&[u8]>, budget: u32) -> Result<Findings, CallError> {
+        self.maintain(|exports, wasm| exports.call_check(wasm, start, budget))
+    }
+
+    /// Writes live keys as JSON lines: the bytes, and where to go on. See `maintenance.dump` in `wit/engine`.
+    ///
+    /// # Errors
+    /// What the component says, or a trap.
+    pub fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> Result<(Vec<u8>, Option<Vec<u8>>), CallError> {
+        self.maintain(|exports, wasm| exports.call_dump(wasm, start, max_bytes)).map(|chunk| (chunk.lines, chunk.next))
+    }
+
+    /// Reads whole JSON lines: how many keys were written, and how many left out as expired. See `maintenance.load` in `wit/engine`.
+    ///
+    /// # Errors
+    /// What the component says, or a trap.
+    pub fn load(&mut self, lines: &[u8]) -> Result<(u64, u64), CallError> {
+        self.maintain(|exports, wasm| exports.call_load(wasm, lines)).map(|loaded| (loaded.keys, loaded.expired))
+    }
+
+    fn maintain<T>(
+        &mut self,
+        call: impl FnOnce(&maintenance::Guest, &mut wasmtime::Store<State>) -> wasmtime::Result<Result<T, String>>,
+    ) -> Result<T, CallError> {
+        match self.instance()?.call(|exports, wasm| call(exports.orbweaver_engine_maintenance(), wasm)) {
+            Ok(result) => result.map_err(CallError::Refused),
+            Err(trap) => self.replace(trap).and_then(|text| Err(CallError::Trapped(text))),
+        }
+    }
+
+    /// The instance; a new one where the last one was lost.
+    fn instance(&mut self) -> Result<&mut Instance, CallError> {
+        if self.instance.is_none() {
+            let state = self.orphan.take().ok_or_else(|| CallError::Trapped("the store was lost with an instance".into()))?;
+            let mut instance = match Instance::new(&self.component, state.store, state.environment, &self.options) {
+                Ok(instance) => instance,
+                Err((error, state)) => {
+                    self.orphan = Some(state);
+                    return Err(error);
+                }
+            };
+            instance.call(|exports, wasm| exports.orbweaver_engine_control().call_tell(wasm, &self.facts))?;
+            for (&connection, Known { address, state }) in &self.connections {
+                let state = state.as_deref();
+                instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, address, state))?;
+            }
+            self.instance = Some(instance);
+        }
+        self.instance.as_mut().ok_or_else(|| CallError::Trapped("no instance".into()))
+    }
+
+    /// Replaces an instance that has trapped. Returns the text of the trap.
+    fn replace(&mut self, trap: CallError) -> Result<String, CallError> {
+        let text = match trap {
+            CallError::Refused(text) | CallError::Trapped(text) => text.replace(['\r', '\n'], " "),
+        };
+        self.traps += 1;
+        self.orphan = self.instance.take().map(Instance::into_state).or(self.orphan.take());
+        self.instance()?;
+        Ok(text)
+    }
+}
+
+/// The answer to a delivery that ended an instance.
+fn closed(delivery: Delivery<'_>) -> Answer {
+    let consumed = u32::try_from(delivery.input.len()).unwrap_or(u32::MAX);
+    Answer { connection: delivery.connection, consumed, needed: 0, end: 0, close: true, state: None }
+}
