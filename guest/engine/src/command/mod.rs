@@ -9,6 +9,7 @@ pub mod keyspec;
 pub mod options;
 pub mod table;
 
+mod keys;
 mod strings;
 
 use crate::db::Db;

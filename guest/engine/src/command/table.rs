@@ -1,10 +1,18 @@
 //! The command table.
 
-use super::{Command, strings};
+use super::{Command, keys, strings};
 use std::sync::LazyLock;
 
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
-    let groups = [strings::COMMANDS];
+    let groups = [
+        keys::dbs::COMMANDS,
+        keys::existence::COMMANDS,
+        keys::expiry::COMMANDS,
+        keys::listing::COMMANDS,
+        keys::moving::COMMANDS,
+        keys::object::COMMANDS,
+        strings::COMMANDS,
+    ];
     let mut all: Vec<&'static Command> = groups.into_iter().flatten().collect();
     all.sort_by_key(|command| command.name);
     all

@@ -257,6 +257,15 @@ pub trait Layout {
 
     // Sub-records. `version` is that of the collection under `at`.
 
+    /// The ranges that hold all sub-records of a collection, and nothing else.
+    fn sub_records(&self, at: &KeyAt, collection: &Collection) -> Vec<RecordRange>;
+
+    /// The key that a record of [`Layout::sub_records`] has in a collection of the same kind under `to`; its value is the same.
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn move_sub_key(&self, record: &RecordKey, to: &KeyAt, version: u64) -> Result<Bytes>;
+
     /// The record of a hash field.
     fn field(&self, at: &KeyAt, version: u64, field: &[u8]) -> RecordKey;
 

@@ -9,7 +9,7 @@ mod check;
 pub mod records;
 mod sweep;
 
-use super::{Body, Catalog, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
+use super::{Body, Catalog, Collection, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
 use crate::store::{KeyRange, Keyspace, Order, Scope, Store, prefix_end};
@@ -197,6 +197,17 @@ impl Layout for Orbweaver {
             Ok((reader.rest(), records::decode_meta(value)?))
         };
         decode().map_err(|flaw| corrupt(keyspace::META, key, flaw))
+    }
+
+    fn sub_records(&self, _at: &KeyAt, collection: &Collection) -> Vec<RecordRange> {
+        let range = KeyRange::prefix(&collection.version.to_be_bytes());
+        self.keyspaces_of(collection.kind).into_iter().map(|keyspace| (keyspace, range.clone())).collect()
+    }
+
+    fn move_sub_key(&self, (keyspace, key): &RecordKey, _to: &KeyAt, version: u64) -> Result<Bytes> {
+        let name = if *keyspace == self.score { keyspace::SCORE } else { keyspace::DATA };
+        let (_, rest) = records::decode_sub_key(key).map_err(|flaw| corrupt(name, key, flaw))?;
+        Ok(records::encode_sub_key(version, &rest))
     }
 
     fn field(&self, _at: &KeyAt, version: u64, field: &[u8]) -> RecordKey {

@@ -1,0 +1,93 @@
+//! Whether keys exist, of which type they are, and their removal.
+
+use crate::command::flags::Flags;
+use crate::command::keyspec::KeySpec;
+use crate::command::{Command, Context, Group, Run};
+use crate::error::Result;
+use crate::resp::reply::Reply;
+
+/// The rows of this file.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "del",
+        arity: -2,
+        flags: Flags::WRITE,
+        keys: KeySpec::ALL,
+        group: Group::Generic,
+        since: "1.0.0",
+        summary: "Removes keys.",
+        subcommands: &[],
+        run: Run::Data(remove),
+    },
+    Command {
+        name: "exists",
+        arity: -2,
+        flags: Flags::READONLY.and(Flags::FAST),
+        keys: KeySpec::ALL,
+        group: Group::Generic,
+        since: "1.0.0",
+        summary: "Counts the keys that exist.",
+        subcommands: &[],
+        run: Run::Data(count_existing),
+    },
+    Command {
+        name: "touch",
+        arity: -2,
+        flags: Flags::READONLY.and(Flags::FAST),
+        keys: KeySpec::ALL,
+        group: Group::Generic,
+        since: "3.2.1",
+        summary: "Counts the keys that exist, as accessed now.",
+        subcommands: &[],
+        run: Run::Data(count_existing),
+    },
+    Command {
+        name: "type",
+        arity: 2,
+        flags: Flags::READONLY.and(Flags::FAST),
+        keys: KeySpec::FIRST,
+        group: Group::Generic,
+        since: "1.0.0",
+        summary: "Tells the type of a key's value.",
+        subcommands: &[],
+        run: Run::Data(kind),
+    },
+    Command {
+        name: "unlink",
+        arity: -2,
+        flags: Flags::WRITE.and(Flags::FAST),
+        keys: KeySpec::ALL,
+        group: Group::Generic,
+        since: "4.0.0",
+        summary: "Removes keys, as DEL does: neither waits for the space to be freed.",
+        subcommands: &[],
+        run: Run::Data(remove),
+    },
+];
+
+fn remove(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let mut count = 0;
+    for key in context.args.iter().skip(1) {
+        let at = context.db.at(key)?;
+        count += i64::from(context.db.remove(&at)?);
+    }
+    reply.integer(count);
+    Ok(())
+}
+
+/// A key that is given twice counts twice. No access times are kept, so that touching a key is nothing more.
+fn count_existing(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let mut count = 0;
+    for key in context.args.iter().skip(1) {
+        let at = context.db.at(key)?;
+        count += i64::from(context.db.find(&at)?.is_some());
+    }
+    reply.integer(count);
+    Ok(())
+}
+
+fn kind(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let at = context.db.at(context.arg(1))?;
+    reply.simple(context.db.find(&at)?.map_or("none", |meta| meta.kind().name()));
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Data-structure logic: functions on a [`crate::db::Db`] with plain arguments and results, one file a subject. The commands, and
+//! the typed interfaces, sit on the same functions.
+
+pub mod encoding;
+pub mod keys;
+pub mod random_key;
