@@ -85,10 +85,7 @@ fn move_key(context: &mut Context, reply: &mut Reply) -> Result<()> {
     if from == to {
         return Err(SAME_OBJECT);
     }
-    let moved = match keys::rename(&mut context.db, &from, &to, true) {
-        Err(error) if error == texts::NO_SUCH_KEY => false,
-        other => other?,
-    };
+    let moved = context.db.find(&from)?.is_some() && keys::rename(&mut context.db, &from, &to, true)?;
     reply.integer(i64::from(moved));
     Ok(())
 }
