@@ -8,9 +8,11 @@ use orbweaver_engine::store::MemoryStore;
 use std::cell::Cell;
 use std::rc::Rc;
 
+/// The number of a client's connection: each engine has but one.
+const CONNECTION: u64 = 1;
+
 pub struct Client {
     engine: Engine,
-    connection: u64,
     now_ms: Rc<Cell<u64>>,
 }
 
@@ -40,8 +42,8 @@ impl Client {
         let now_ms = Rc::new(Cell::new(1_700_000_000_000));
         let clock = Clock { now_ms: Rc::clone(&now_ms), random: HeldEnvironment::new(0, 1) };
         let mut engine = Engine::open(Box::new(store.clone()), Box::new(clock), Settings::default()).unwrap();
-        let connection = engine.connect("127.0.0.1:1", None);
-        Self { engine, connection, now_ms }
+        engine.connect(CONNECTION, "127.0.0.1:1", None);
+        Self { engine, now_ms }
     }
 
     /// Moves the clock forward.
@@ -51,7 +53,7 @@ impl Client {
 
     /// The reply to an inline command, byte for byte but for line ends, which are shown as spaces: `*2 $1 a :1`.
     pub fn run(&mut self, line: &str) -> String {
-        let outcome = self.engine.exchange(&[Delivery { connection: self.connection, input: format!("{line}\r\n").into() }]);
+        let outcome = self.engine.exchange(&[Delivery { connection: CONNECTION, input: format!("{line}\r\n").into() }]);
         let output: Vec<u8> = outcome.answers.into_iter().flat_map(|answer| answer.output).collect();
         String::from_utf8(output).unwrap().trim_end().replace("\r\n", " ")
     }
