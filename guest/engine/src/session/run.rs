@@ -41,6 +41,8 @@ impl Engine {
             if !matches!(error, Error::Store(StoreError::UnknownOutcome(_))) {
                 self.versions = versions;
             }
+            // What FLUSHALL and SWAPDB have done to the catalog is not in the store.
+            self.catalog_epoch = None;
             attempts += 1;
             let again = match &error {
                 Error::OutOfVersions => self.reserve_versions().is_ok() && attempts < MAX_ATTEMPTS,
@@ -85,7 +87,6 @@ impl Engine {
             self.load_catalog()?;
             return Err(StoreError::Conflict.into());
         }
-        let mut before = None;
         let mut runner =
             Runner { transaction, layout: layout.as_ref(), environment: environment.as_mut(), catalog, versions, server, now_ms };
         runner.read_ahead(jobs)?;
@@ -93,16 +94,8 @@ impl Engine {
             let mut reply = Reply::new(job.protocol);
             match &job.work {
                 Work::Answered(answer) => reply.raw(answer),
-                Work::Call(call) => {
-                    if call.command.flags.has(Flags::EXCLUSIVE) {
-                        before.get_or_insert_with(|| runner.catalog.clone());
-                    }
-                    runner.call(call, &mut reply)?;
-                }
-                Work::Transaction { parts, watched } => {
-                    before.get_or_insert_with(|| runner.catalog.clone());
-                    runner.exec(parts, watched, &mut reply)?;
-                }
+                Work::Call(call) => runner.call(call, &mut reply)?,
+                Work::Transaction { parts, watched } => runner.exec(parts, watched, &mut reply)?,
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
                     Ok(mut watched) => {
                         if let Some(connection) = connections.get(*connection) {
@@ -119,13 +112,7 @@ impl Engine {
                 break;
             }
         }
-        let committed = runner.transaction.commit();
-        if committed.is_err()
-            && let Some(before) = before
-        {
-            *catalog = before;
-        }
-        committed?;
+        runner.transaction.commit()?;
         Ok(replies)
     }
 
