@@ -3,6 +3,7 @@
 //! Each file below holds the handlers of one group with its rows of the command table beside them. The rows are the one source
 //! for dispatch, `COMMAND`, the checks of MULTI, the keys that a transaction declares, and `docs/commands.md`.
 
+pub mod expiry;
 pub mod flags;
 pub mod keyspec;
 pub mod options;
