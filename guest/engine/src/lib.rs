@@ -16,3 +16,4 @@ pub mod session;
 pub mod settings;
 pub mod store;
 pub mod transaction;
+pub mod types;
