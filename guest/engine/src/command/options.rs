@@ -1,6 +1,6 @@
 //! Reading arguments: numbers and options with Redis' error texts.
 
-use crate::error::{Error, Result, texts};
+use crate::error::{Result, texts};
 use crate::number::parse_i64;
 use bytes::Bytes;
 
@@ -16,12 +16,6 @@ pub fn integer(argument: &[u8]) -> Result<i64> {
 #[must_use]
 pub fn is_word(argument: &Bytes, word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
-}
-
-/// The error for a wrong number of arguments of the command of that name, in lower case.
-#[must_use]
-pub fn wrong_arity(name: &str) -> Error {
-    Error::Client(format!("ERR wrong number of arguments for '{name}' command").into())
 }
 
 /// A length as replies have it.

@@ -3,7 +3,6 @@
 
 use super::{Engine, Session};
 use crate::command::flags::Flags;
-use crate::command::options::wrong_arity;
 use crate::command::{Command, Run, TransactionCommand, table};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
@@ -139,6 +138,11 @@ fn look_up(args: &[Bytes]) -> Result<&'static Command> {
     let count = i32::try_from(args.len()).unwrap_or(i32::MAX);
     let fits = if command.arity >= 0 { count == command.arity } else { count >= command.arity.saturating_neg() };
     if fits { Ok(command) } else { Err(wrong_arity(command.name)) }
+}
+
+/// The error for a wrong number of arguments.
+pub fn wrong_arity(name: &str) -> Error {
+    Error::Client(format!("ERR wrong number of arguments for '{name}' command").into())
 }
 
 fn unknown_command(args: &[Bytes]) -> Error {

@@ -2,9 +2,9 @@
 
 use super::reply_value;
 use crate::command::Context;
-use crate::command::options::wrong_arity;
 use crate::error::Result;
 use crate::resp::reply::Reply;
+use crate::session::wrong_arity;
 use crate::types::strings::{self, Condition, Expiry};
 use bytes::Bytes;
 

@@ -1,0 +1,59 @@
+//! A client of an engine on a memory store, with a clock that only the test moves.
+#![allow(dead_code, reason = "every test file uses a part of it")]
+
+use orbweaver_engine::environment::{Environment, HeldEnvironment};
+use orbweaver_engine::session::{Delivery, Engine};
+use orbweaver_engine::settings::Settings;
+use orbweaver_engine::store::MemoryStore;
+use std::cell::Cell;
+use std::rc::Rc;
+
+pub struct Client {
+    engine: Engine,
+    connection: u64,
+    now_ms: Rc<Cell<u64>>,
+}
+
+struct Clock {
+    now_ms: Rc<Cell<u64>>,
+    random: HeldEnvironment,
+}
+
+impl Environment for Clock {
+    fn now_us(&self) -> u64 {
+        self.now_ms.get() * 1000
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.random()
+    }
+}
+
+impl Client {
+    /// A client of an engine that has a store of its own.
+    pub fn new() -> Self {
+        Self::on(&MemoryStore::new())
+    }
+
+    /// A client of a new engine on `store`.
+    pub fn on(store: &MemoryStore) -> Self {
+        let now_ms = Rc::new(Cell::new(1_700_000_000_000));
+        let clock = Clock { now_ms: Rc::clone(&now_ms), random: HeldEnvironment::new(0, 1) };
+        let mut engine = Engine::open(Box::new(store.clone()), Box::new(clock), Settings::default()).unwrap();
+        let connection = 1;
+        engine.connect(connection, "127.0.0.1:1", None);
+        Self { engine, connection, now_ms }
+    }
+
+    /// Moves the clock forward.
+    pub fn wait_ms(&mut self, ms: u64) {
+        self.now_ms.set(self.now_ms.get() + ms);
+    }
+
+    /// The reply to an inline command, byte for byte but for line ends, which are shown as spaces: `*2 $1 a :1`.
+    pub fn run(&mut self, line: &str) -> String {
+        let outcome = self.engine.exchange(&[Delivery { connection: self.connection, input: format!("{line}\r\n").into() }]);
+        let output: Vec<u8> = outcome.answers.into_iter().flat_map(|answer| answer.output).collect();
+        String::from_utf8(output).unwrap().trim_end().replace("\r\n", " ")
+    }
+}
