@@ -1,7 +1,7 @@
 //! Times at which keys expire, as commands give them: in seconds or milliseconds, from now on or as a Unix time.
 
 use super::options::{integer, is_word};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, texts};
 use bytes::Bytes;
 
 /// What the number of an expiry argument counts.
@@ -69,6 +69,43 @@ impl Time {
         let base = if self.absolute { 0 } else { i64::try_from(now_ms).ok()? };
         let at = ms.checked_add(base)?;
         Some(u64::try_from(at).unwrap_or(0))
+    }
+}
+
+/// What SET and GETEX are told about the expiry: at most one of the times or of the word that excludes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpiryOption<'a> {
+    /// Nothing.
+    None,
+    /// `KEEPTTL` of SET, `PERSIST` of GETEX.
+    Word,
+    /// `EX`, `PX`, `EXAT` or `PXAT`, and the number behind it.
+    Time(Time, &'a [u8]),
+}
+
+impl<'a> ExpiryOption<'a> {
+    /// Takes one option `word`, with the number among the `words` behind it where it is a time. `own_word` is the one for
+    /// [`ExpiryOption::Word`]. The same option may come again; the last one counts.
+    ///
+    /// # Errors
+    /// `ERR syntax error` for other words, for a missing number, and where another option excludes this one.
+    pub fn read(&mut self, own_word: &str, word: &Bytes, words: &mut impl Iterator<Item = &'a Bytes>) -> Result<()> {
+        let option = if is_word(word, own_word) {
+            Self::Word
+        } else {
+            let time = Time::from_word(word).ok_or(texts::SYNTAX)?;
+            Self::Time(time, words.next().ok_or(texts::SYNTAX)?)
+        };
+        let is_alone = match (*self, option) {
+            (Self::None, _) | (Self::Word, Self::Word) => true,
+            (Self::Time(before, _), Self::Time(now, _)) => before == now,
+            _ => false,
+        };
+        if !is_alone {
+            return Err(texts::SYNTAX);
+        }
+        *self = option;
+        Ok(())
     }
 }
 

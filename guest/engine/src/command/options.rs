@@ -17,3 +17,9 @@ pub fn integer(argument: &[u8]) -> Result<i64> {
 pub fn is_word(argument: &Bytes, word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
 }
+
+/// A length as replies have it.
+#[must_use]
+pub fn length(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}

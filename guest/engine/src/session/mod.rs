@@ -10,6 +10,7 @@ mod run;
 mod server;
 
 pub use connection::{Connection, ReplyMode};
+pub(crate) use plan::wrong_arity;
 pub use server::{Server, Stats};
 
 use crate::db::Versions;

@@ -1,0 +1,247 @@
+//! Strings: values of any bytes up to `proto-max-bulk-len`, and the numbers written in them.
+//!
+//! All functions take a key by its place ([`crate::db::Db::at`]), return `WRONGTYPE` where it holds another type unless they say
+//! otherwise, and pass on store errors and corrupt records. See <https://redis.io/docs/latest/commands/?group=string>.
+
+use crate::db::Db;
+use crate::error::{Error, Result, texts};
+use crate::layout::{Body, KeyAt, Meta};
+use crate::number::{LongDouble, parse_i64};
+use bytes::{Bytes, BytesMut};
+
+const OVERFLOW: Error = Error::client("ERR increment or decrement would overflow");
+const NOT_FINITE: Error = Error::client("ERR increment would produce NaN or Infinity");
+
+/// When a write takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Whatever is there.
+    Always,
+    /// The key is absent (`NX`).
+    IfAbsent,
+    /// The key is there, of whatever type (`XX`).
+    IfPresent,
+}
+
+/// What becomes of a key's expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// The key stays for ever.
+    Never,
+    /// As it was; a new key has none.
+    Keep,
+    /// Unix time in milliseconds. The key is gone once the clock is past it, which may be at once.
+    At(u64),
+}
+
+impl Expiry {
+    fn after(self, old: Option<&Meta>) -> Option<u64> {
+        match self {
+            Self::Never => None,
+            Self::Keep => old.and_then(|old| old.expire_at_ms),
+            Self::At(at_ms) => Some(at_ms),
+        }
+    }
+}
+
+/// The value; `None` for an absent key.
+///
+/// # Errors
+/// See the module.
+pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
+    Ok(db.find_string(at)?.map(|(_, value)| value))
+}
+
+/// The value; `None` for an absent key and for one of another type (MGET).
+///
+/// # Errors
+/// See the module.
+pub fn get_if_string(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
+    Ok(db.find(at)?.and_then(|meta| match meta.body {
+        Body::String(value) => Some(value),
+        Body::Collection(_) => None,
+    }))
+}
+
+/// Stores a value in the place of whatever is there. False where the condition does not hold: then nothing changes.
+///
+/// # Errors
+/// The value is too long; never `WRONGTYPE`.
+pub fn set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: Expiry) -> Result<bool> {
+    let old = db.find(at)?;
+    replace(db, at, old.as_ref(), value, condition, expiry)
+}
+
+/// As [`set`], and returns the value from before, `None` if there was none, whether the condition holds or not (`SET` with `GET`).
+///
+/// # Errors
+/// The value is too long, or see the module.
+pub fn get_and_set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: Expiry) -> Result<Option<Bytes>> {
+    let (old, old_value) = db.find_string(at)?.unzip();
+    replace(db, at, old.as_ref(), value, condition, expiry)?;
+    Ok(old_value)
+}
+
+fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition: Condition, expiry: Expiry) -> Result<bool> {
+    let holds = match condition {
+        Condition::Always => true,
+        Condition::IfAbsent => old.is_none(),
+        Condition::IfPresent => old.is_some(),
+    };
+    if holds {
+        db.write_string(at, old, value, expiry.after(old))?;
+    }
+    Ok(holds)
+}
+
+/// Changes the expiry of a string that [`Db::find_string`] returned with its `meta`; removes it where the time has come (GETEX).
+///
+/// # Errors
+/// See the module.
+pub fn expire(db: &mut Db, at: &KeyAt, meta: &Meta, expiry: Expiry) -> Result<()> {
+    let expire_at_ms = match expiry {
+        Expiry::Keep => return Ok(()),
+        Expiry::Never if meta.expire_at_ms.is_none() => return Ok(()),
+        Expiry::At(at_ms) if at_ms <= db.now_ms => return db.write(at, Some(meta), None),
+        Expiry::At(at_ms) => Some(at_ms),
+        Expiry::Never => None,
+    };
+    let new = Meta { expire_at_ms, body: meta.body.clone() };
+    db.write(at, Some(meta), Some(&new))
+}
+
+/// Removes a string and returns its value; `None` for an absent key (GETDEL).
+///
+/// # Errors
+/// See the module.
+pub fn take(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
+    let Some((old, value)) = db.find_string(at)? else { return Ok(None) };
+    db.write(at, Some(&old), None)?;
+    Ok(Some(value))
+}
+
+/// Adds `tail` to the end of a string and returns the new length; an absent key counts as empty. The expiry stays.
+///
+/// # Errors
+/// The string would be too long, or see the module.
+pub fn append(db: &mut Db, at: &KeyAt, tail: &Bytes) -> Result<usize> {
+    let Some((old, value)) = db.find_string(at)? else {
+        db.write_string(at, None, tail.clone(), None)?;
+        return Ok(tail.len());
+    };
+    let length = length_within_limit(db, value.len(), tail.len())?;
+    let mut joined = BytesMut::with_capacity(length);
+    joined.extend_from_slice(&value);
+    joined.extend_from_slice(tail);
+    update(db, at, Some(&old), joined.freeze())?;
+    Ok(length)
+}
+
+/// Writes `patch` over a string from `offset` on and returns the new length. What is missing before `offset` is filled with zero
+/// bytes; an absent key counts as empty. Nothing changes where `patch` is empty. The expiry stays.
+///
+/// # Errors
+/// The string would be too long, or see the module.
+pub fn set_range(db: &mut Db, at: &KeyAt, offset: u64, patch: &[u8]) -> Result<usize> {
+    let (old, value) = db.find_string(at)?.unzip();
+    let value = value.unwrap_or_default();
+    if patch.is_empty() {
+        return Ok(value.len());
+    }
+    let offset = usize::try_from(offset).map_err(|_| texts::STRING_TOO_LONG)?;
+    let end = length_within_limit(db, offset, patch.len())?;
+    let length = end.max(value.len());
+    let mut patched = BytesMut::with_capacity(length);
+    patched.extend_from_slice(value.get(..offset).unwrap_or(&value));
+    patched.resize(offset, 0);
+    patched.extend_from_slice(patch);
+    patched.extend_from_slice(value.get(end..).unwrap_or_default());
+    update(db, at, old.as_ref(), patched.freeze())?;
+    Ok(length)
+}
+
+/// The part of `value` from `start` to `end`, both included. Negative positions count from the end (-1 is the last byte); what is
+/// outside of the value is left out (GETRANGE).
+#[must_use]
+pub fn range(value: &Bytes, start: i64, end: i64) -> Bytes {
+    if start < 0 && end < 0 && start > end {
+        return Bytes::new();
+    }
+    let length = i64::try_from(value.len()).unwrap_or(i64::MAX);
+    let from_start = |position: i64| if position < 0 { position.saturating_add(length).max(0) } else { position };
+    let first = usize::try_from(from_start(start)).unwrap_or(usize::MAX);
+    let behind = usize::try_from(from_start(end)).unwrap_or(usize::MAX).saturating_add(1).min(value.len());
+    if first < behind { value.slice(first..behind) } else { Bytes::new() }
+}
+
+/// Adds to the integer in a string and returns the sum; an absent key counts as 0. The expiry stays (INCRBY).
+///
+/// # Errors
+/// The value is no 64-bit integer, or the sum would be none; or see the module.
+pub fn add(db: &mut Db, at: &KeyAt, increment: i64) -> Result<i64> {
+    let (old, value) = db.find_string(at)?.unzip();
+    let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(texts::NOT_AN_INTEGER))?;
+    let sum = number.checked_add(increment).ok_or(OVERFLOW)?;
+    update(db, at, old.as_ref(), sum.to_string().into())?;
+    Ok(sum)
+}
+
+/// Adds to the number in a string and returns the sum as it is stored; an absent key counts as 0. The expiry stays (INCRBYFLOAT).
+/// `increment` is the number's text: it is read after the value, as Redis does.
+///
+/// # Errors
+/// One of the two is no number, or the sum is not finite; or see the module.
+pub fn add_float(db: &mut Db, at: &KeyAt, increment: &[u8]) -> Result<Bytes> {
+    let (old, value) = db.find_string(at)?.unzip();
+    let parse = |text: &[u8]| LongDouble::parse(text).ok_or(texts::NOT_A_FLOAT);
+    let number = value.map_or(Ok(LongDouble::ZERO), |value| parse(&value))?;
+    let sum = number + parse(increment)?;
+    if sum.is_nan() || sum.is_infinite() {
+        return Err(NOT_FINITE);
+    }
+    let text = Bytes::from(sum.format_human());
+    update(db, at, old.as_ref(), text.clone())?;
+    Ok(text)
+}
+
+/// Stores a changed value, with the expiry of the old one.
+fn update(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes) -> Result<()> {
+    db.write_string(at, old, value, Expiry::Keep.after(old))
+}
+
+/// The sum of two lengths: looked at before a string of that length is made.
+fn length_within_limit(db: &Db, length: usize, more: usize) -> Result<usize> {
+    let sum = length.checked_add(more).filter(|&sum| sum <= db.max_string_bytes);
+    sum.ok_or(texts::STRING_TOO_LONG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+    use bytes::Bytes;
+
+    #[test]
+    fn a_range_counts_from_both_ends_and_stays_within_the_value() {
+        let value = Bytes::from_static(b"hello");
+        let cases = [
+            (0, 4, "hello"),
+            (1, 3, "ell"),
+            (-3, -2, "ll"),
+            (-100, 1, "he"),
+            (3, 100, "lo"),
+            (5, 9, ""),
+            (3, 2, ""),
+            (-2, -3, ""),
+            (-100, -100, "h"),
+            (-100, -200, ""),
+            (2, -100, ""),
+            (i64::MIN, i64::MAX, "hello"),
+            (i64::MAX, i64::MAX, ""),
+            (i64::MIN, i64::MIN, "h"),
+        ];
+        for (start, end, part) in cases {
+            assert_eq!(range(&value, start, end), part, "{start} to {end}");
+            assert_eq!(range(&Bytes::new(), start, end), "");
+        }
+    }
+}
