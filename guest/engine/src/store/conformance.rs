@@ -82,7 +82,7 @@ impl Test {
     /// How the store failed it.
     pub fn run(&self, fresh: Fresh<'_>) -> Result<(), Failure> {
         let outcome = fresh().map_err(fixture::Problem::from).and_then(|mut subject| (self.check)(subject.as_mut()));
-        outcome.map_err(|problem| Failure { test: self.name, what: problem.0 })
+        outcome.map_err(|problem| Failure { test: self.name, what: problem.to_string() })
     }
 }
 

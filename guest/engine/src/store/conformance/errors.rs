@@ -21,7 +21,7 @@ fn refused_whole(conn: &mut Conn, what: &str, batch: &Batch) -> Check<StoreError
 fn too_large_error(what: &str, error: StoreError) -> Check {
     match error {
         StoreError::TooLarge { .. } => Ok(()),
-        other => Err(Problem(format!("{what} was refused with another error: {other}"))),
+        other => Err(Problem::Broken(format!("{what} was refused with another error: {other}"))),
     }
 }
 
@@ -137,7 +137,7 @@ pub fn read_scope(subject: &mut dyn Subject) -> Check {
     conn.begin_read()?;
     match refused("a batch in a transaction that reads", conn.store.commit(&batch, &[]))? {
         StoreError::ReadOnly => {}
-        other => return Err(Problem(format!("a batch in a transaction that reads was refused with another error: {other}"))),
+        other => return Err(Problem::Broken(format!("a batch in a transaction that reads was refused with another error: {other}"))),
     }
     equal("what that left", &conn.read(data, b"k")?, &None)?;
     conn.begin_read()?;

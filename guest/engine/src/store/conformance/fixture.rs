@@ -3,15 +3,29 @@
 use super::Subject;
 use crate::store::{Batch, Direction, KeyRange, Keyspace, Order, Page, PageLimit, Scope, Store, StoreError};
 use bytes::Bytes;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 /// Why a store did not pass.
 #[derive(Debug)]
-pub struct Problem(pub String);
+pub enum Problem {
+    /// It broke an obligation.
+    Broken(String),
+    /// It reported an error where none was due.
+    Error(StoreError),
+}
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self(format!("unexpected error: {error}"))
+        Self::Error(error)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(what) => f.write_str(what),
+            Self::Error(error) => write!(f, "unexpected error: {error}"),
+        }
     }
 }
 
@@ -32,7 +46,7 @@ const ATTEMPTS: u32 = 100_000;
 
 /// Fails with `what` unless `condition` holds.
 pub fn ensure(condition: bool, what: impl FnOnce() -> String) -> Check {
-    if condition { Ok(()) } else { Err(Problem(what())) }
+    if condition { Ok(()) } else { Err(Problem::Broken(what())) }
 }
 
 /// Fails unless both are equal.
@@ -43,7 +57,7 @@ pub fn equal<T: PartialEq + Debug>(what: &str, got: &T, expected: &T) -> Check {
 /// Fails unless there is an error.
 pub fn refused<T>(what: &str, outcome: Result<T, StoreError>) -> Check<StoreError> {
     match outcome {
-        Ok(_) => Err(Problem(format!("{what} was accepted"))),
+        Ok(_) => Err(Problem::Broken(format!("{what} was accepted"))),
         Err(error) => Ok(error),
     }
 }
@@ -123,8 +137,8 @@ impl Conn {
         Ok(self.page(keyspace, range, Direction::Forward, WHOLE)?.records().collect())
     }
 
-    /// Runs `body` in transactions of `scope` until one commits without a conflict. `body` fills the batch and returns the
-    /// positions that it changes.
+    /// Runs `body` in transactions of `scope` until one meets neither a conflict nor an expired snapshot. `body` fills the batch
+    /// and returns the positions that it changes.
     pub fn transact(&mut self, scope: &Scope, mut body: impl FnMut(&mut Self, &mut Batch) -> Check<Vec<u32>>) -> Check {
         for _ in 0..ATTEMPTS {
             match self.store.begin(scope) {
@@ -136,7 +150,10 @@ impl Conn {
                 Ok(changed) => changed,
                 Err(problem) => {
                     self.store.rollback();
-                    return Err(problem);
+                    match problem {
+                        Problem::Error(StoreError::Expired) => continue,
+                        other => return Err(other),
+                    }
                 }
             };
             match self.store.commit(&batch, &changed) {
@@ -144,7 +161,7 @@ impl Conn {
                 other => return Ok(other?),
             }
         }
-        Err(Problem(format!("{ATTEMPTS} attempts in a row met a conflict")))
+        Err(Problem::Broken(format!("{ATTEMPTS} attempts in a row met a conflict or an expired snapshot")))
     }
 
     /// The number under `key` within the open transaction; 0 where there is none.
@@ -155,7 +172,7 @@ impl Conn {
                 .as_ref()
                 .try_into()
                 .map(u64::from_le_bytes)
-                .map_err(|_| Problem(format!("a value of 8 bytes came back as {} bytes", value.len()))),
+                .map_err(|_| Problem::Broken(format!("a value of 8 bytes came back as {} bytes", value.len()))),
         }
     }
 }
@@ -173,9 +190,9 @@ pub fn on_threads(subject: &dyn Subject, threads: u64, body: impl Fn(u64, &mut C
             let mut conn = Conn::open(subject)?;
             let body = &body;
             let thread = std::thread::Builder::new().spawn_scoped(scope, move || body(number, &mut conn));
-            running.push(thread.map_err(|error| Problem(format!("no thread: {error}")))?);
+            running.push(thread.map_err(|error| Problem::Broken(format!("no thread: {error}")))?);
         }
-        running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Problem("the store panicked".into()))))
+        running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Problem::Broken("the store panicked".into()))))
     })
 }
 

@@ -43,7 +43,7 @@ pub fn one_state(subject: &mut dyn Subject) -> Check {
             waiting.recv_timeout(PATIENCE).unwrap_or(());
             let seen = sees(&mut reader, data, &before);
             reader.store.rollback();
-            let written = writing.join().unwrap_or_else(|_| Err(Problem("the store panicked".into())));
+            let written = writing.join().unwrap_or_else(|_| Err(Problem::Broken("the store panicked".into())));
             seen.and(written)
         });
         outcome?;

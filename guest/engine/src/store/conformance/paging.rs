@@ -66,7 +66,7 @@ fn walk(conn: &mut Conn, data: Keyspace, mut range: KeyRange, direction: Directi
     conn.store.rollback();
     equal(&format!("the number of records in {direction:?} pages of {limit:?}"), &got.len(), &expected.len())?;
     let wrong = got.iter().zip(expected).position(|(got, expected)| got != expected);
-    wrong.map_or(Ok(()), |position| Err(Problem(format!("record {position} of {direction:?} pages of {limit:?} is another one"))))
+    wrong.map_or(Ok(()), |position| Err(Problem::Broken(format!("record {position} of {direction:?} pages of {limit:?} is another one"))))
 }
 
 /// A page keeps to its limit: only its last record may cross the limit of bytes.

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::fixture::{Check, Conn, Records, ensure, equal, keys, on_threads, owned};
-use crate::store::{Direction, KeyRange};
+use crate::store::{Direction, KeyRange, Scope};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +25,7 @@ pub fn a_rollback_leaves_nothing(subject: &mut dyn Subject) -> Check {
     let data = conn.data;
     conn.put_all(data, &[(owned(b"kept"), owned(b"1"))])?;
     conn.store.rollback();
-    for scope in [keys(&[b"kept"]), crate::store::Scope::Exclusive] {
+    for scope in [keys(&[b"kept"]), Scope::Exclusive] {
         conn.store.begin(&scope)?;
         conn.store.rollback();
         conn.store.rollback();
@@ -113,14 +113,14 @@ pub fn atomicity(subject: &mut dyn Subject) -> Check {
         }
         while !stop.load(Ordering::SeqCst) {
             let mut seen: Vec<Bytes> = Vec::new();
-            let mut records = 0;
-            conn.begin_read()?;
-            for keyspace in all {
-                let values = conn.scan(keyspace, &KeyRange::all(), Direction::Forward)?;
-                records += values.len();
-                seen.extend(values.into_iter().map(|(_, value)| value));
-            }
-            conn.store.rollback();
+            conn.transact(&Scope::Read, |conn, _| {
+                seen.clear();
+                for keyspace in all {
+                    seen.extend(conn.scan(keyspace, &KeyRange::all(), Direction::Forward)?.into_iter().map(|(_, value)| value));
+                }
+                Ok(Vec::new())
+            })?;
+            let records = seen.len();
             seen.dedup();
             let whole = seen.is_empty() || (seen.len() == 1 && records == 3 * usize::try_from(RECORDS).unwrap_or(0));
             ensure(whole, || format!("a reader saw {records} records of {} batches at once", seen.len()))?;
