@@ -1,3 +1,4 @@
 //! Orbweaver's host: the component under wasmtime, over RocksDB or memory.
 
 pub mod runtime;
+pub mod stores;

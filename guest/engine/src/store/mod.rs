@@ -14,6 +14,7 @@
 //! `orbweaver_engine::store::conformance` checks them.
 
 mod batch;
+pub mod conformance;
 mod error;
 pub mod fault;
 mod memory;

@@ -1,0 +1,116 @@
+//! Locks on the lock keys of transactions.
+//!
+//! A key's lock is one of a fixed number of *stripes*, by the key's hash: two keys may share a lock, which only makes one of
+//! them wait. A transaction on keys takes the *gate* shared and then its stripes in ascending order, an exclusive one takes the
+//! gate alone: nobody waits in a circle.
+
+use orbweaver_engine::store::Scope;
+use parking_lot::lock_api::{ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockWriteGuard};
+use parking_lot::{Mutex, RawMutex, RawRwLock, RwLock};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+/// Enough that two transactions rarely share a stripe by accident.
+pub const STRIPES: usize = 4096;
+
+/// The locks of one store.
+#[derive(Debug)]
+pub struct KeyLocks {
+    gate: Arc<RwLock<()>>,
+    stripes: Vec<Arc<Mutex<()>>>,
+    hasher: RandomState,
+}
+
+/// The locks of one transaction; dropping it releases them.
+pub struct Held {
+    /// For each key of the scope, in its order, the stripe.
+    by_position: Vec<usize>,
+    _stripes: Vec<ArcMutexGuard<RawMutex, ()>>,
+    _gate: Gate,
+}
+
+enum Gate {
+    Open,
+    Shared { _guard: ArcRwLockReadGuard<RawRwLock, ()> },
+    Alone { _guard: ArcRwLockWriteGuard<RawRwLock, ()> },
+}
+
+impl Held {
+    /// The stripes of the keys at these positions of the scope; positions behind the last key are passed over.
+    pub fn stripes<'a>(&'a self, positions: &'a [u32]) -> impl Iterator<Item = usize> + 'a {
+        positions.iter().filter_map(|&position| self.by_position.get(usize::try_from(position).ok()?).copied())
+    }
+}
+
+impl KeyLocks {
+    pub fn new() -> Self {
+        let stripes = (0..STRIPES).map(|_| Arc::default()).collect();
+        Self { gate: Arc::default(), stripes, hasher: RandomState::new() }
+    }
+
+    /// The stripe of a lock key, below [`STRIPES`].
+    pub fn stripe(&self, key: &[u8]) -> usize {
+        // The lowest bits: no loss on a machine of 32 bits.
+        usize::try_from(self.hasher.hash_one(key) & 0xffff_ffff).unwrap_or(0) % STRIPES
+    }
+
+    /// Waits until every lock of the scope is free, and takes it.
+    pub fn acquire(&self, scope: &Scope) -> Held {
+        match scope {
+            Scope::Read => Held { by_position: Vec::new(), _stripes: Vec::new(), _gate: Gate::Open },
+            Scope::Exclusive => {
+                Held { by_position: Vec::new(), _stripes: Vec::new(), _gate: Gate::Alone { _guard: self.gate.write_arc() } }
+            }
+            Scope::Keys(keys) => {
+                let by_position: Vec<usize> = keys.iter().map(|key| self.stripe(key)).collect();
+                let gate = Gate::Shared { _guard: self.gate.read_arc() };
+                let mut ascending = by_position.clone();
+                ascending.sort_unstable();
+                ascending.dedup();
+                let stripes = ascending.into_iter().filter_map(|stripe| self.stripes.get(stripe)).map(|stripe| stripe.lock_arc()).collect();
+                Held { by_position, _stripes: stripes, _gate: gate }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn scope(keys: &[&'static str]) -> Scope {
+        Scope::Keys(keys.iter().map(|key| Bytes::from(*key)).collect())
+    }
+
+    #[test]
+    fn a_key_is_locked_until_the_transaction_ends() {
+        let locks = KeyLocks::new();
+        let held = locks.acquire(&scope(&["a", "b", "a"]));
+        let stripe = &locks.stripes[locks.stripe(b"a")];
+        assert!(stripe.is_locked());
+        assert!(locks.gate.try_write().is_none());
+        drop(held);
+        assert!(!stripe.is_locked());
+        assert!(locks.gate.try_write().is_some());
+    }
+
+    #[test]
+    fn an_exclusive_transaction_keeps_writers_out_but_not_readers() {
+        let locks = KeyLocks::new();
+        let held = locks.acquire(&Scope::Exclusive);
+        assert!(locks.gate.try_read().is_none());
+        drop(locks.acquire(&Scope::Read));
+        drop(held);
+        assert!(locks.gate.try_read().is_some());
+    }
+
+    #[test]
+    fn positions_name_the_stripes_of_their_keys() {
+        let locks = KeyLocks::new();
+        let held = locks.acquire(&scope(&["a", "b", "a"]));
+        let (a, b) = (locks.stripe(b"a"), locks.stripe(b"b"));
+        assert_eq!(held.stripes(&[2, 1, 9]).collect::<Vec<_>>(), [a, b]);
+    }
+}

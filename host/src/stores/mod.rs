@@ -1,0 +1,6 @@
+//! The host's stores: implementations of [`orbweaver_engine::store::Store`] beside the engine's own store in memory.
+
+mod background;
+mod locks;
+mod revisions;
+pub mod rocksdb;

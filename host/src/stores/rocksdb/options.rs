@@ -1,0 +1,123 @@
+//! How RocksDB is set up, each setting with its reason.
+
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options, SliceTransform};
+
+/// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// When `commit` returns.
+    Always,
+    /// A second after `commit` returned, as with Redis's `appendfsync everysec`.
+    EverySecond,
+    /// When the operating system writes its caches back, commonly within half a minute.
+    Os,
+}
+
+/// How a store is opened. `RocksOptions::default()` suits a server with a gigabyte of memory to spare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RocksOptions {
+    /// When a commit is safe. Default: every second.
+    pub durability: Durability,
+    /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
+    pub block_cache_bytes: usize,
+    /// What a keyspace collects in memory before it writes a file, in bytes. All keyspaces together take up to four times as much.
+    /// Default: 32 MiB.
+    pub write_buffer_bytes: usize,
+    /// Files kept open; -1 for all. Default: 1000, below the usual limit of a process.
+    pub max_open_files: i32,
+    /// A range delete gives its space back at once where the files of the range hold at least this many bytes; smaller ones wait
+    /// for an ordinary compaction. Default: 32 MiB.
+    pub reclaim_bytes: u64,
+    /// Refuse every write, and leave the directory as it is: works beside a process that has it open. Default: false.
+    pub read_only: bool,
+    /// Create the database where there is none. Default: true.
+    pub create_if_missing: bool,
+}
+
+impl Default for RocksOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::EverySecond,
+            block_cache_bytes: 256 << 20,
+            write_buffer_bytes: 32 << 20,
+            max_open_files: 1000,
+            reclaim_bytes: 32 << 20,
+            read_only: false,
+            create_if_missing: true,
+        }
+    }
+}
+
+/// The keyspaces of the default layout, which exist in every new database.
+pub const KEYSPACES: [&str; 6] = ["system", "meta", "data", "score", "expiry", "garbage"];
+
+/// In these keyspaces the first bytes of a key name the structure that it belongs to, and most scans stay within one.
+const PREFIXED: [&str; 2] = ["data", "score"];
+
+/// Length of that name.
+pub const PREFIX_BYTES: usize = 8;
+
+/// How many bytes at the start of its keys a keyspace's filters know beside whole keys, where they do.
+pub fn filter_prefix(keyspace: &str) -> Option<usize> {
+    PREFIXED.contains(&keyspace).then_some(PREFIX_BYTES)
+}
+
+/// The cache that all keyspaces share.
+pub fn block_cache(options: &RocksOptions) -> Cache {
+    Cache::new_lru_cache(options.block_cache_bytes)
+}
+
+/// What holds for the database as a whole.
+pub fn database(options: &RocksOptions) -> Options {
+    let mut db = Options::default();
+    db.create_if_missing(options.create_if_missing);
+    db.create_missing_column_families(true);
+    db.set_max_open_files(options.max_open_files);
+    // One flush and one compaction at a time: on few cores more of them take the time of commands.
+    db.set_max_background_jobs(2);
+    // The write buffers of all keyspaces together; the one that is fullest is written first.
+    db.set_db_write_buffer_size(options.write_buffer_bytes.saturating_mul(4));
+    // A keyspace that hardly changes would otherwise keep old logs, and make a restart read them.
+    db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes).unwrap_or(u64::MAX).saturating_mul(8));
+    // Written in small steps while a file grows, not as one burst that delays the sync of the log.
+    db.set_bytes_per_sync(1 << 20);
+    // The information log is for people; three files of 16 MiB tell enough.
+    db.set_keep_log_file_num(3);
+    db.set_max_log_file_size(16 << 20);
+    // Nobody reads RocksDB's statistics here, and gathering them costs a few percent.
+    db.set_stats_dump_period_sec(0);
+    db.set_stats_persist_period_sec(0);
+    db
+}
+
+/// What holds for one keyspace.
+pub fn keyspace(name: &str, options: &RocksOptions, cache: &Cache) -> Options {
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(cache);
+    // Indexes and filters count against the cache's size, so that memory has one limit; those of the newest files, which every
+    // read asks, stay in it.
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_cache_index_and_filter_blocks_with_high_priority(true);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    // Full filters of 10 bits a key: one in a hundred files is read in vain for a key that it does not hold.
+    table.set_bloom_filter(10.0, false);
+    table.set_whole_key_filtering(true);
+    // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
+    table.set_format_version(6);
+
+    let mut cf = Options::default();
+    cf.set_block_based_table_factory(&table);
+    cf.set_write_buffer_size(options.write_buffer_bytes);
+    // lz4 costs little where data is young and rewritten often; zstd saves space at the bottom, where nine tenths lie.
+    cf.set_compression_type(DBCompressionType::Lz4);
+    cf.set_bottommost_compression_type(DBCompressionType::Zstd);
+    // Levels sized from the bottom up: a tenth of dead records at most, also in a small database.
+    cf.set_level_compaction_dynamic_level_bytes(true);
+    // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.
+    cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
+    if let Some(prefix) = filter_prefix(name) {
+        // Lets a scan within one structure pass over files that hold nothing of it. Every other scan asks for total order.
+        cf.set_prefix_extractor(SliceTransform::create_fixed_prefix(prefix));
+    }
+    cf
+}

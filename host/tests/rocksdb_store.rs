@@ -1,0 +1,309 @@
+//! What the RocksDB store promises beyond the store contract.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+
+use bytes::Bytes;
+use orbweaver::stores::rocksdb::{Durability, RocksHandle, RocksOptions, RocksStore};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn open(path: &Path) -> RocksStore {
+    RocksStore::open(path, RocksOptions::default()).unwrap()
+}
+
+fn error_of(path: &Path, options: RocksOptions) -> String {
+    match RocksStore::open(path, options) {
+        Ok(_) => panic!("{} was opened", path.display()),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn data(handle: &mut RocksHandle) -> Keyspace {
+    handle.open_keyspace("data", Order::Bytes).unwrap()
+}
+
+/// One transaction.
+fn write(handle: &mut RocksHandle, fill: impl FnOnce(&mut Batch)) -> Result<(), StoreError> {
+    let mut batch = Batch::new();
+    fill(&mut batch);
+    handle.begin(&Scope::Keys(vec![Bytes::from("k")]))?;
+    handle.commit(&batch, &[0])
+}
+
+fn put(handle: &mut RocksHandle, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+    let data = data(handle);
+    write(handle, |batch| batch.put(data, key, value).unwrap())
+}
+
+fn get(handle: &mut RocksHandle, key: &[u8]) -> Option<Bytes> {
+    let data = data(handle);
+    handle.begin(&Scope::Read).unwrap();
+    let value = handle.get(data, key).unwrap();
+    handle.rollback();
+    value
+}
+
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited a minute until {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_directory_in_use_is_refused_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    assert_eq!(
+        error_of(directory.path(), RocksOptions::default()),
+        format!("{} is open already in this process", directory.path().display())
+    );
+    drop(store);
+    drop(open(directory.path()));
+}
+
+#[test]
+fn a_directory_in_use_by_another_process_is_refused_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    // The other process is this test binary again, running the test below.
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "hold_a_database_for_another_test", "--nocapture", "--ignored"])
+        .env("ORBWEAVER_TEST_HOLD", directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Kept until the other process has ended: it reports its outcome there.
+    let mut output = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(output.any(|line| line.unwrap().contains("opened")));
+    let error = error_of(directory.path(), RocksOptions::default());
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success());
+    assert_eq!(error, format!("{} is in use by another process", directory.path().display()));
+}
+
+#[test]
+#[ignore = "started as a process of its own by the test above"]
+fn hold_a_database_for_another_test() {
+    let path = std::env::var_os("ORBWEAVER_TEST_HOLD").unwrap();
+    let _store = open(Path::new(&path));
+    println!("opened");
+    // Until the other process closes its end.
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let only_existing = RocksOptions { create_if_missing: false, ..RocksOptions::default() };
+    assert_eq!(error_of(&path.join("absent"), only_existing), format!("there is no database in {}", path.join("absent").display()));
+    assert!(!path.join("absent").exists());
+    std::fs::write(path.join("letter.txt"), "not for us").unwrap();
+    assert_eq!(error_of(path, RocksOptions::default()), format!("{} is not a RocksDB database: it holds other files", path.display()));
+    assert_eq!(std::fs::read_dir(path).unwrap().count(), 1);
+    let file = path.join("letter.txt");
+    assert_eq!(error_of(&file, RocksOptions::default()), format!("{} is not a directory", file.display()));
+}
+
+#[test]
+fn a_damaged_database_is_reported_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()));
+    let manifest = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    for path in manifest.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("MANIFEST-")) {
+        std::fs::write(path, [0x55; 300]).unwrap();
+    }
+    assert!(matches!(RocksStore::open(directory.path(), RocksOptions::default()), Err(StoreError::Corrupt(_))));
+}
+
+#[test]
+fn a_read_only_store_reads_beside_its_writer_and_refuses_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = open(directory.path());
+    put(&mut writer.handle(), b"k", b"v").unwrap();
+    let reader = RocksStore::open(directory.path(), RocksOptions { read_only: true, ..RocksOptions::default() }).unwrap();
+    let mut handle = reader.handle();
+    assert!(handle.limits().read_only);
+    assert_eq!(get(&mut handle, b"k").as_deref(), Some(b"v".as_slice()));
+    assert_eq!(handle.begin(&Scope::Exclusive), Err(StoreError::ReadOnly));
+    assert_eq!(put(&mut handle, b"k", b"w"), Err(StoreError::ReadOnly));
+    assert!(handle.open_keyspace("absent", Order::Bytes).is_err());
+}
+
+#[test]
+fn keyspaces_of_other_layouts_are_created_and_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    let own = handle.open_keyspace("another layout's", Order::Bytes).unwrap();
+    write(&mut handle, |batch| batch.put(own, b"k", b"v").unwrap()).unwrap();
+    let names = ["another layout's", "data", "default", "expiry", "garbage", "meta", "score", "system"];
+    assert_eq!(store.keyspaces().unwrap(), names);
+    drop((handle, store));
+    let store = open(directory.path());
+    assert_eq!(store.keyspaces().unwrap(), names);
+    let mut handle = store.handle();
+    let own = handle.open_keyspace("another layout's", Order::Bytes).unwrap();
+    handle.begin(&Scope::Read).unwrap();
+    assert_eq!(handle.get(own, b"k").unwrap().as_deref(), Some(b"v".as_slice()));
+}
+
+#[test]
+fn scans_within_and_across_the_prefixes_of_filters_see_every_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(directory.path(), RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() }).unwrap();
+    let mut handle = store.handle();
+    let data = data(&mut handle);
+    // Many structures, each in several files; some keys are shorter than a prefix.
+    let mut expected = Vec::new();
+    for member in 0_u32..40 {
+        for structure in 0_u64..100 {
+            let mut key = structure.to_be_bytes().to_vec();
+            key.truncate(if member == 0 { 8 - usize::try_from(structure % 3).unwrap() } else { 8 });
+            key.extend_from_slice(&member.to_be_bytes()[..if member == 0 { 0 } else { 4 }]);
+            put(&mut handle, &key, &[7; 100]).unwrap();
+            expected.push(key);
+        }
+    }
+    expected.sort();
+    expected.dedup();
+    handle.begin(&Scope::Read).unwrap();
+    let whole = PageLimit { max_items: u32::MAX, max_bytes: u32::MAX };
+    let mut seen = |range: &KeyRange, direction| -> Vec<Vec<u8>> {
+        handle.scan(data, range, direction, whole).unwrap().records().map(|(key, _)| key.to_vec()).collect()
+    };
+    let within = |range: &KeyRange| -> Vec<Vec<u8>> {
+        expected.iter().filter(|key| **key >= range.start && range.end.as_ref().is_none_or(|end| *key < end)).cloned().collect()
+    };
+    let prefix = |structure: u64| KeyRange::prefix(&structure.to_be_bytes());
+    let mut ranges: Vec<KeyRange> = (0..101).map(prefix).collect();
+    ranges.extend((0..100).map(|structure| KeyRange { start: structure_member(structure, 5), ..prefix(structure) }));
+    ranges.extend((0..100).map(|structure| KeyRange::between(&structure_member(structure, 5), &structure_member(structure, 9))));
+    ranges.extend((0..99).map(|structure| KeyRange::between(&structure_member(structure, 5), &structure_member(structure + 1, 9))));
+    ranges.extend([KeyRange::all(), KeyRange::prefix(&[0; 7]), KeyRange::between(&[0; 7], &[0, 0, 0, 0, 0, 0, 0, 50])]);
+    for range in &ranges {
+        let forward = within(range);
+        assert_eq!(seen(range, Direction::Forward), forward, "{range:?}");
+        assert_eq!(seen(range, Direction::Reverse), forward.into_iter().rev().collect::<Vec<_>>(), "{range:?} backwards");
+    }
+}
+
+fn structure_member(structure: u64, member: u32) -> Vec<u8> {
+    [structure.to_be_bytes().as_slice(), &member.to_be_bytes()].concat()
+}
+
+#[test]
+fn the_only_handle_is_told_when_a_second_one_changes_what_it_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut first = store.handle();
+    put(&mut first, b"k", b"1").unwrap();
+    let data = data(&mut first);
+    first.begin(&Scope::Read).unwrap();
+    let mut second = store.handle();
+    assert_eq!(first.get(data, b"k").unwrap().as_deref(), Some(b"1".as_slice()));
+    put(&mut second, b"k", b"2").unwrap();
+    assert_eq!(first.get(data, b"k"), Err(StoreError::Expired));
+    first.rollback();
+    first.begin(&Scope::Read).unwrap();
+    put(&mut second, b"k", b"3").unwrap();
+    assert_eq!(first.get(data, b"k").unwrap().as_deref(), Some(b"2".as_slice()));
+}
+
+#[test]
+fn revisions_within_a_transaction_do_not_run_ahead_of_what_it_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let (mut reader, mut writer) = (store.handle(), store.handle());
+    put(&mut writer, b"k", b"1").unwrap();
+    let key = [Bytes::from("k")];
+    reader.begin(&Scope::Read).unwrap();
+    put(&mut writer, b"k", b"2").unwrap();
+    let within = reader.revisions(&key).unwrap();
+    reader.rollback();
+    assert_ne!(reader.revisions(&key).unwrap(), within, "a watcher that read the old value would miss the change");
+}
+
+#[test]
+fn a_failed_write_stops_all_further_writes_until_the_store_is_reopened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
+    let store = RocksStore::open(&path, options.clone()).unwrap();
+    let mut handle = store.handle();
+    put(&mut handle, b"before", b"v").unwrap();
+    // Without its directory RocksDB fails as soon as it needs a new log.
+    let moved = directory.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    let mut failure = None;
+    for number in 0_u32..20_000 {
+        if let Err(error) = put(&mut handle, &number.to_be_bytes(), &[1; 1000]) {
+            failure = Some(error);
+            break;
+        }
+    }
+    std::fs::rename(&moved, &path).unwrap();
+    assert!(matches!(failure, Some(StoreError::UnknownOutcome(_))), "{failure:?}");
+    assert_eq!(put(&mut handle, b"after", b"v"), Err(failure.unwrap()), "also with the directory back in its place");
+    assert!(put(&mut store.handle(), b"after", b"v").is_err(), "and through another handle");
+    assert_eq!(get(&mut handle, b"before").as_deref(), Some(b"v".as_slice()), "reads go on");
+    drop((handle, store));
+    let store = RocksStore::open(&path, options).unwrap();
+    let mut handle = store.handle();
+    assert_eq!(get(&mut handle, b"before").as_deref(), Some(b"v".as_slice()));
+    put(&mut handle, b"after", b"v").unwrap();
+}
+
+#[test]
+fn the_log_is_synced_every_second_where_that_is_asked_for() {
+    let (often, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let synced = RocksStore::open(often.path(), RocksOptions { durability: Durability::EverySecond, ..RocksOptions::default() }).unwrap();
+    let unsynced = RocksStore::open(never.path(), RocksOptions { durability: Durability::Os, ..RocksOptions::default() }).unwrap();
+    wait_until("the log was synced twice", || synced.background_syncs() >= 2);
+    assert_eq!(unsynced.background_syncs(), 0);
+    let closing = Instant::now();
+    drop(synced);
+    assert!(closing.elapsed() < Duration::from_millis(900), "closing does not wait for the next round");
+}
+
+#[test]
+fn a_large_range_delete_gives_its_space_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = RocksOptions { write_buffer_bytes: 1 << 20, reclaim_bytes: 1 << 20, ..RocksOptions::default() };
+    let store = RocksStore::open(directory.path(), options).unwrap();
+    let mut handle = store.handle();
+    let data = data(&mut handle);
+    let mut noise = 1_u64;
+    for chunk in 0_u64..160 {
+        write(&mut handle, |batch| {
+            for number in 0_u64..100 {
+                // Xorshift: nothing that a compression finds shorter.
+                let value: Vec<u8> = (0..250)
+                    .flat_map(|_| {
+                        noise ^= noise << 13;
+                        noise ^= noise >> 7;
+                        noise ^= noise << 17;
+                        noise.to_le_bytes()
+                    })
+                    .collect();
+                batch.put(data, &(chunk * 100 + number).to_be_bytes(), &value).unwrap();
+            }
+        })
+        .unwrap();
+    }
+    let size = || -> u64 {
+        let files = std::fs::read_dir(directory.path()).unwrap().filter_map(|entry| entry.unwrap().metadata().ok());
+        files.map(|file| file.len()).sum()
+    };
+    let full = size();
+    assert!(full > 25 << 20, "{full} bytes of 32 MB on disk");
+    let kept = KeyRange { start: 100_u64.to_be_bytes().to_vec(), after_start: false, end: None };
+    write(&mut handle, |batch| batch.delete_range(data, &kept).unwrap()).unwrap();
+    wait_until("a fifth of the space was left", || size() < full / 5);
+    assert!(get(&mut handle, &99_u64.to_be_bytes()).is_some());
+    assert!(get(&mut handle, &100_u64.to_be_bytes()).is_none());
+}
