@@ -10,6 +10,6 @@ use crate::{command, first_build, setup};
 pub fn bench(arguments: &[OsString]) -> Result<()> {
     setup::test()?;
     first_build::announce();
-    let bench = ["run", "--release", "--package", "orbweaver-tests", "--bin", "bench", "--"];
+    let bench = ["run", "--release", "--package", "orbweaver-bench", "--bin", "orbweaver-bench", "--"];
     command::run(command::cargo().args(bench).args(arguments))
 }
