@@ -90,6 +90,12 @@ pub mod texts {
     pub const NOT_AN_INTEGER: Error = Error::client("ERR value is not an integer or out of range");
     /// Not a floating point number.
     pub const NOT_A_FLOAT: Error = Error::client("ERR value is not a valid float");
+    /// An integer sum beyond 64 bits.
+    pub const OVERFLOW: Error = Error::client("ERR increment or decrement would overflow");
+    /// A sum that is no finite number.
+    pub const NOT_FINITE: Error = Error::client("ERR increment would produce NaN or Infinity");
+    /// A number that is too large for what it counts.
+    pub const OUT_OF_RANGE: Error = Error::client("ERR value is out of range");
     /// The key must exist.
     pub const NO_SUCH_KEY: Error = Error::client("ERR no such key");
     /// A db number outside of the configured ones.

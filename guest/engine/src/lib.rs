@@ -12,6 +12,7 @@ pub mod layout;
 pub mod maintenance;
 pub mod number;
 pub mod resp;
+pub mod scan;
 pub mod session;
 pub mod settings;
 pub mod store;

@@ -9,7 +9,9 @@ pub mod keyspec;
 pub mod options;
 pub mod table;
 
+mod hashes;
 mod keys;
+mod scan;
 mod strings;
 
 use crate::db::Db;
@@ -40,6 +42,14 @@ pub struct Command {
     pub subcommands: &'static [Command],
     /// What runs it.
     pub run: Run,
+}
+
+/// Appends a value, or that there is none.
+fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
+    match value {
+        Some(value) => reply.bulk(value),
+        None => reply.null(),
+    }
 }
 
 /// The groups of Redis' command documentation.

@@ -20,6 +20,6 @@ pub fn is_word(argument: &Bytes, word: &str) -> bool {
 
 /// A length as replies have it.
 #[must_use]
-pub fn length(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
+pub fn length(length: impl TryInto<i64>) -> i64 {
+    length.try_into().unwrap_or(i64::MAX)
 }

@@ -1,16 +1,18 @@
 //! The command table.
 
-use super::{Command, keys, strings};
+use super::{Command, hashes, keys, scan, strings};
 use std::sync::LazyLock;
 
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     let groups = [
+        hashes::COMMANDS,
         keys::dbs::COMMANDS,
         keys::existence::COMMANDS,
         keys::expiry::COMMANDS,
         keys::listing::COMMANDS,
         keys::moving::COMMANDS,
         keys::object::COMMANDS,
+        scan::COMMANDS,
         strings::COMMANDS,
     ];
     let mut all: Vec<&'static Command> = groups.into_iter().flatten().collect();

@@ -1,5 +1,6 @@
 //! What the commands INFO, CONFIG and their like tell of the server and set.
 
+use crate::scan::Positions;
 use crate::settings::Settings;
 use std::collections::BTreeMap;
 
@@ -25,6 +26,8 @@ pub struct Server {
     pub facts: BTreeMap<String, String>,
     /// Counters.
     pub stats: Stats,
+    /// Where recent SCANs and HSCANs left off.
+    pub scan_positions: Positions,
     /// When the instance was made: Unix time in milliseconds.
     pub started_ms: u64,
     /// A client has asked the server to stop.
@@ -35,6 +38,13 @@ impl Server {
     /// A server that starts now.
     #[must_use]
     pub fn new(settings: Settings, now_ms: u64) -> Self {
-        Self { settings, facts: BTreeMap::new(), stats: Stats::default(), started_ms: now_ms, shutdown: false }
+        Self {
+            settings,
+            facts: BTreeMap::new(),
+            stats: Stats::default(),
+            scan_positions: Positions::default(),
+            started_ms: now_ms,
+            shutdown: false,
+        }
     }
 }

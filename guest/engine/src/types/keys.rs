@@ -2,7 +2,9 @@
 
 use crate::db::Db;
 use crate::error::{Result, texts};
-use crate::layout::{Body, Collection, KeyAt, Meta, RecordRange};
+use crate::glob;
+use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordRange};
+use crate::scan::{self, Filter, Positions, Step};
 use crate::store::{Direction, prefix_end};
 use crate::transaction::Scan;
 use bytes::Bytes;
@@ -143,6 +145,32 @@ pub fn walk(db: &mut Db, prefix: &[u8], start: &[u8], visit: &mut dyn FnMut(&Byt
         }
     }
     Ok(())
+}
+
+/// One step over the keys of the db, those of `kind` where it is given: [SCAN](https://redis.io/docs/latest/commands/scan/). Only
+/// keys that begin as the pattern does are visited; expired ones are, and are left out.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter, kind: Option<Kind>) -> Result<Step<Bytes>> {
+    let is_of_kind = |meta: &Meta| kind.is_none_or(|kind| kind == meta.kind());
+    let (prefix, is_whole) = filter.pattern.as_deref().map_or((Vec::new(), false), glob::literal_prefix);
+    if is_whole {
+        let at = db.at(&prefix.into())?;
+        let found = db.find(&at)?.filter(is_of_kind);
+        return Ok(Step { elements: found.map(|_| at.key).into_iter().collect(), cursor: 0 });
+    }
+    let space = db.at(&Bytes::new())?.space;
+    let range = key_records(db, space, &prefix, &prefix);
+    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
+    for (key, value) in &visited.elements {
+        let (key, meta) = db.layout.decode_key(key, value)?;
+        if !meta.is_expired(db.now_ms) && is_of_kind(&meta) && filter.takes(&key) {
+            step.elements.push(key);
+        }
+    }
+    Ok(step)
 }
 
 /// How many keys the db holds that have not expired. Walks over all of them, see [`walk`]: unlike in Redis, the time grows with

@@ -2,6 +2,7 @@
 //! the typed interfaces, sit on the same functions. A type knows no replies and no bytes of records.
 
 pub mod encoding;
+pub mod hashes;
 pub mod keys;
 pub mod lcs;
 pub mod random_key;

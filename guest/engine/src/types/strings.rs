@@ -4,13 +4,10 @@
 //! otherwise, and pass on store errors and corrupt records. See <https://redis.io/docs/latest/commands/?group=string>.
 
 use crate::db::Db;
-use crate::error::{Error, Result, texts};
+use crate::error::{Result, texts};
 use crate::layout::{Body, KeyAt, Meta};
 use crate::number::{LongDouble, parse_i64};
 use bytes::{Bytes, BytesMut};
-
-const OVERFLOW: Error = Error::client("ERR increment or decrement would overflow");
-const NOT_FINITE: Error = Error::client("ERR increment would produce NaN or Infinity");
 
 /// When a write takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +178,7 @@ pub fn range(value: &Bytes, start: i64, end: i64) -> Bytes {
 pub fn add(db: &mut Db, at: &KeyAt, increment: i64) -> Result<i64> {
     let (old, value) = db.find_string(at)?.unzip();
     let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(texts::NOT_AN_INTEGER))?;
-    let sum = number.checked_add(increment).ok_or(OVERFLOW)?;
+    let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
     update(db, at, old.as_ref(), sum.to_string().into())?;
     Ok(sum)
 }
@@ -197,7 +194,7 @@ pub fn add_float(db: &mut Db, at: &KeyAt, increment: &[u8]) -> Result<Bytes> {
     let number = value.map_or(Ok(LongDouble::ZERO), |value| parse(&value))?;
     let sum = number + parse(increment)?;
     if sum.is_nan() || sum.is_infinite() {
-        return Err(NOT_FINITE);
+        return Err(texts::NOT_FINITE);
     }
     let text = Bytes::from(sum.format_human());
     update(db, at, old.as_ref(), text.clone())?;

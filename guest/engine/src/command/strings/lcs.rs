@@ -85,7 +85,7 @@ fn reply_indexes(reply: &mut Reply, matches: &[Match], options: &Options) {
         }
     }
     reply.text("len");
-    reply.integer(length(matches.iter().map(|found| found.a.len()).sum()));
+    reply.integer(length(matches.iter().map(|found| found.a.len()).sum::<usize>()));
 }
 
 /// First and last position; a match is never empty.

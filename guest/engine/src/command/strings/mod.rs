@@ -9,7 +9,7 @@ mod single;
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
-use super::{Command, Context, Group, Run};
+use super::{Command, Context, Group, Run, reply_value};
 use crate::error::Result;
 use crate::resp::reply::Reply;
 
@@ -60,12 +60,4 @@ const fn row(
     run: Handler,
 ) -> Command {
     Command { name, arity, flags, keys, group: Group::String, since, summary, subcommands: &[], run: Run::Data(run) }
-}
-
-/// A value, or nothing.
-fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
-    match value {
-        Some(value) => reply.bulk(value),
-        None => reply.null(),
-    }
 }

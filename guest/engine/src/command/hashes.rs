@@ -1,0 +1,239 @@
+//! Hash commands: <https://redis.io/docs/latest/commands/?group=hash>
+
+use super::flags::Flags;
+use super::keyspec::KeySpec;
+use super::options::{integer, is_word, length};
+use super::scan;
+use super::{Command, Context, Group, Run, reply_value};
+use crate::error::{Error, Result, texts};
+use crate::number::LongDouble;
+use crate::resp::reply::{Protocol, Reply};
+use crate::scan::Step;
+use crate::session::wrong_arity;
+use crate::types::hashes::{self, Draw};
+use bytes::Bytes;
+
+const READ: Flags = Flags::READONLY;
+const FAST_READ: Flags = READ.and(Flags::FAST);
+const FAST_WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST);
+/// Frees memory, so Redis never refuses it for want of any.
+const FAST_REMOVAL: Flags = Flags::WRITE.and(Flags::FAST);
+
+/// The rows of this group.
+pub const COMMANDS: &[Command] = &[
+    row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel),
+    row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists),
+    row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget),
+    row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall),
+    row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby),
+    row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat),
+    row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys),
+    row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen),
+    row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget),
+    row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset),
+    row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),
+    row("hscan", -3, READ, "2.8.0", "Iterates over fields and values in steps.", hscan),
+    row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset),
+    row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx),
+    row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen),
+    row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals),
+];
+
+type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
+
+/// A row of the group: every command has its one key in the first place.
+const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: Handler) -> Command {
+    Command { name, arity, flags, keys: KeySpec::FIRST, group: Group::Hash, since, summary, subcommands: &[], run: Run::Data(run) }
+}
+
+fn hset(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let added = set_pairs(context)?;
+    reply.integer(length(added));
+    Ok(())
+}
+
+fn hmset(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    set_pairs(context)?;
+    reply.ok();
+    Ok(())
+}
+
+fn set_pairs(context: &mut Context) -> Result<u64> {
+    let arguments = context.args.get(2..).unwrap_or_default();
+    if arguments.len() % 2 == 1 {
+        return Err(wrong_arity(&String::from_utf8_lossy(context.arg(0)).to_ascii_lowercase()));
+    }
+    let pair = |pair: &[Bytes]| if let [field, value] = pair { Some((field.clone(), value.clone())) } else { None };
+    let pairs: Vec<(Bytes, Bytes)> = arguments.chunks_exact(2).filter_map(pair).collect();
+    let at = context.db.at(context.arg(1))?;
+    hashes::set(&mut context.db, &at, &pairs)
+}
+
+fn hsetnx(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let at = context.db.at(context.arg(1))?;
+    let (field, value) = (context.arg(2).clone(), context.arg(3).clone());
+    let is_new = hashes::set_new(&mut context.db, &at, field, value)?;
+    reply.integer(i64::from(is_new));
+    Ok(())
+}
+
+fn hdel(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let at = context.db.at(context.arg(1))?;
+    let removed = hashes::remove(&mut context.db, &at, context.args.get(2..).unwrap_or_default())?;
+    reply.integer(length(removed));
+    Ok(())
+}
+
+fn hincrby(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let increment = integer(context.arg(3))?;
+    let (at, field) = (context.db.at(context.arg(1))?, context.arg(2).clone());
+    reply.integer(hashes::add_integer(&mut context.db, &at, field, increment)?);
+    Ok(())
+}
+
+fn hincrbyfloat(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let increment = LongDouble::parse(context.arg(3)).ok_or(texts::NOT_A_FLOAT)?;
+    if increment.is_nan() || increment.is_infinite() {
+        return Err(Error::client("ERR value is NaN or Infinity"));
+    }
+    let (at, field) = (context.db.at(context.arg(1))?, context.arg(2).clone());
+    reply.bulk(&hashes::add_float(&mut context.db, &at, field, increment)?);
+    Ok(())
+}
+
+fn hget(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let value = value(context)?;
+    reply_value(reply, value.as_deref());
+    Ok(())
+}
+
+fn hexists(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let exists = value(context)?.is_some();
+    reply.integer(i64::from(exists));
+    Ok(())
+}
+
+fn hstrlen(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let bytes = value(context)?.map_or(0, |value| value.len());
+    reply.integer(length(bytes));
+    Ok(())
+}
+
+/// The value of the field that the second argument names.
+fn value(context: &mut Context) -> Result<Option<Bytes>> {
+    let (at, field) = (context.db.at(context.arg(1))?, context.arg(2).clone());
+    hashes::get(&mut context.db, &at, &field)
+}
+
+fn hmget(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let at = context.db.at(context.arg(1))?;
+    let values = hashes::get_many(&mut context.db, &at, context.args.get(2..).unwrap_or_default())?;
+    reply.array(values.len());
+    values.iter().for_each(|value| reply_value(reply, value.as_deref()));
+    Ok(())
+}
+
+fn hlen(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let at = context.db.at(context.arg(1))?;
+    let count = hashes::len(&mut context.db, &at)?;
+    reply.integer(length(count));
+    Ok(())
+}
+
+fn hgetall(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let header = reply.deferred();
+    let pairs = each(context, |field, value| {
+        reply.bulk(field);
+        reply.bulk(value);
+    })?;
+    reply.end_map(header, pairs);
+    Ok(())
+}
+
+fn hkeys(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let header = reply.deferred();
+    let fields = each(context, |field, _| reply.bulk(field))?;
+    reply.end_array(header, fields);
+    Ok(())
+}
+
+fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let header = reply.deferred();
+    let values = each(context, |_, value| reply.bulk(value))?;
+    reply.end_array(header, values);
+    Ok(())
+}
+
+/// Visits the whole hash, and returns how many fields it has.
+fn each(context: &mut Context, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<usize> {
+    let at = context.db.at(context.arg(1))?;
+    let mut visited = 0;
+    hashes::each(&mut context.db, &at, |field, value| {
+        visit(field, value);
+        visited += 1;
+    })?;
+    Ok(visited)
+}
+
+fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let at = context.db.at(context.arg(1))?;
+    let Some(argument) = context.args.get(2) else {
+        let drawn = hashes::random(&mut context.db, &at, Draw::Distinct(1))?;
+        reply_value(reply, drawn.first().map(|(field, _)| field.as_ref()));
+        return Ok(());
+    };
+    let (draw, with_values) = draw(argument, context.args.get(3..).unwrap_or_default())?;
+    let drawn = hashes::random(&mut context.db, &at, draw)?;
+    let in_pairs = with_values && reply.protocol() == Protocol::Resp3;
+    reply.array(if with_values && !in_pairs { drawn.len() * 2 } else { drawn.len() });
+    for (field, value) in &drawn {
+        if in_pairs {
+            reply.array(2);
+        }
+        reply.bulk(field);
+        if with_values {
+            reply.bulk(value);
+        }
+    }
+    Ok(())
+}
+
+/// Reads `count [WITHVALUES]`.
+fn draw(argument: &[u8], options: &[Bytes]) -> Result<(Draw, bool)> {
+    let number = integer(argument)?;
+    if number == i64::MIN {
+        let text = format!("ERR value is out of range, value must between {} and {}", -i64::MAX, i64::MAX);
+        return Err(Error::Client(text.into()));
+    }
+    let with_values = match options {
+        [] => false,
+        [word] if is_word(word, "withvalues") => true,
+        _ => return Err(texts::SYNTAX),
+    };
+    let count = number.unsigned_abs();
+    // The reply of RESP2 has two elements for each.
+    if with_values && count > i64::MAX.unsigned_abs() / 2 {
+        return Err(texts::OUT_OF_RANGE);
+    }
+    Ok((if number < 0 { Draw::Repeated(count) } else { Draw::Distinct(count) }, with_values))
+}
+
+fn hscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let cursor = scan::cursor(context.arg(2))?;
+    let at = context.db.at(context.arg(1))?;
+    // A missing key and one of another type come before wrong options.
+    let exists = hashes::len(&mut context.db, &at)? > 0;
+    let step = if exists {
+        let (filter, _) = scan::options(context.args.get(3..), false)?;
+        hashes::scan(&mut context.db, &mut context.server.scan_positions, &at, cursor, &filter)?
+    } else {
+        Step::over()
+    };
+    scan::begin_step(reply, step.cursor);
+    reply.array(step.elements.len() * 2);
+    for (field, value) in &step.elements {
+        reply.bulk(field);
+        reply.bulk(value);
+    }
+    Ok(())
+}
