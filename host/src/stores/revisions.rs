@@ -1,7 +1,7 @@
 //! How a store tells that something changed: revisions of lock keys, and the epoch.
 //!
 //! Every commit has a number, given once its records are written. A key's revision is the number of the last commit that
-//! changed it (or a key of the same stripe), or of the last exclusive commit; the epoch is the latter alone.
+//! changed it (or a key of the same stripe); the epoch is that of the last exclusive commit.
 
 use super::locks::STRIPES;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,8 +49,7 @@ impl Revisions {
     /// A later commit may be in that state already: it will then be reported as a change, which is a false alarm, never a
     /// missed one.
     pub fn revision(&self, stripe: usize, last: u64) -> u64 {
-        let own = self.stripes.get(stripe).map_or(0, |counter| counter.load(Ordering::SeqCst));
-        own.max(self.epoch()).min(last)
+        self.stripes.get(stripe).map_or(0, |counter| counter.load(Ordering::SeqCst)).min(last)
     }
 
     /// The number of the last exclusive commit.
@@ -75,12 +74,12 @@ mod tests {
     }
 
     #[test]
-    fn an_exclusive_commit_changes_the_epoch_and_every_revision() {
+    fn an_exclusive_commit_changes_the_epoch_alone() {
         let revisions = Revisions::new();
         revisions.finish([1].into_iter(), false);
         assert_eq!(revisions.epoch(), 0);
         revisions.finish([].into_iter(), true);
         assert_eq!(revisions.epoch(), 2);
-        assert_eq!((revisions.revision(1, 2), revisions.revision(2, 2)), (2, 2));
+        assert_eq!((revisions.revision(1, 2), revisions.revision(2, 2)), (1, 0));
     }
 }

@@ -118,7 +118,6 @@ pub const TESTS: &[Test] = &[
     Test { name: "the epoch stays without exclusive commits", check: revisions::epoch_stays },
     Test { name: "a revision changes with its key", check: revisions::changes },
     Test { name: "a revision stays without a change of its key", check: revisions::stays },
-    Test { name: "a revision changes with exclusive commits", check: revisions::changes_with_exclusive },
     Test { name: "what is committed outlives the store", check: durability::committed },
     Test { name: "what is rolled back stays away", check: durability::rolled_back },
 ];

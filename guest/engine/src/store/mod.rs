@@ -130,7 +130,8 @@ pub trait Store {
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError>;
 
     /// Begins the handle's transaction and returns the store's *epoch*: a number that differs from an earlier one whenever an
-    /// exclusive transaction of anybody has committed in between. It lets the engine keep what only those may change.
+    /// exclusive transaction of anybody has committed in between, and stays the same otherwise. It lets the engine keep what
+    /// only those may change.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`] where the scope is not [`Scope::Read`] and the store cannot write; I/O errors. On an error no

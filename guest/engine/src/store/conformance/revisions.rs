@@ -87,19 +87,3 @@ pub fn stays(subject: &mut dyn Subject) -> Check {
     }
     ensure(alarms <= names.len() / 4, || format!("{alarms} of {} revisions changed with keys that did not", names.len()))
 }
-
-pub fn changes_with_exclusive(subject: &mut dyn Subject) -> Check {
-    let (mut conn, mut watcher) = (Conn::open(subject)?, Conn::open(subject)?);
-    let names = lock_keys();
-    for _ in 0..3 {
-        let before = watcher.store.revisions(&names)?;
-        commit_exclusive(&mut conn)?;
-        let after = watcher.store.revisions(&names)?;
-        let stayed = before.iter().zip(&after).filter(|(before, after)| before == after).count();
-        ensure(stayed == 0, || format!("{stayed} of {KEYS} revisions stayed after an exclusive commit"))?;
-        if let Some(name) = names.first() {
-            change_first(&mut conn, name, name)?;
-        }
-    }
-    Ok(())
-}
