@@ -78,6 +78,14 @@ impl From<StoreError> for Error {
     }
 }
 
+/// A client's word as an error text repeats it: at most `most` bytes, as Redis up to the first NUL (its texts are C strings). What is
+/// not UTF-8 is shown as U+FFFD, where Redis sends the bytes.
+#[must_use]
+pub fn repeated(word: &[u8], most: usize) -> Cow<'_, str> {
+    let shown = word.get(..most).unwrap_or(word);
+    String::from_utf8_lossy(shown.split(|&byte| byte == 0).next().unwrap_or_default())
+}
+
 /// The texts that several commands share, as Redis has them (`src/server.c`, `createSharedObjects`).
 pub mod texts {
     use super::Error;

@@ -4,7 +4,7 @@
 use super::{Engine, Session};
 use crate::command::flags::Flags;
 use crate::command::{Command, Run, TransactionCommand, table};
-use crate::error::{Error, Result, texts};
+use crate::error::{self, Error, Result, texts};
 use crate::layout::KeyAt;
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
@@ -146,20 +146,19 @@ pub fn wrong_arity(name: &str) -> Error {
 }
 
 fn unknown_command(args: &[Bytes]) -> Error {
-    let piece = |bytes: &[u8], most: usize| String::from_utf8_lossy(bytes.get(..most).unwrap_or(bytes)).into_owned();
-    let mut repeated = String::new();
+    let mut arguments = String::new();
     for arg in args.iter().skip(1) {
-        if repeated.len() >= MAX_REPEATED {
+        if arguments.len() >= MAX_REPEATED {
             break;
         }
-        repeated.push_str(&format!("'{}' ", piece(arg, MAX_REPEATED.saturating_sub(repeated.len()))));
+        arguments.push_str(&format!("'{}' ", error::repeated(arg, MAX_REPEATED.saturating_sub(arguments.len()))));
     }
-    let name = args.first().map(|name| piece(name, MAX_REPEATED)).unwrap_or_default();
-    Error::Client(format!("ERR unknown command '{name}', with args beginning with: {repeated}").into())
+    let name = args.first().map(|name| error::repeated(name, MAX_REPEATED)).unwrap_or_default();
+    Error::Client(format!("ERR unknown command '{name}', with args beginning with: {arguments}").into())
 }
 
 fn unknown_subcommand(command: &Command, name: &[u8]) -> Error {
-    let shown = String::from_utf8_lossy(name.get(..MAX_REPEATED).unwrap_or(name)).into_owned();
+    let shown = error::repeated(name, MAX_REPEATED);
     Error::Client(format!("ERR unknown subcommand '{shown}'. Try {} HELP.", command.name.to_ascii_uppercase()).into())
 }
 

@@ -4,7 +4,7 @@ use crate::command::expiry::{Time, Unit};
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::{Command, Context, Group, Run};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, repeated};
 use crate::resp::reply::Reply;
 use crate::types::keys::{self, ExpireOnly};
 use bytes::Bytes;
@@ -144,7 +144,7 @@ fn options(words: &[Bytes]) -> Result<ExpireOnly> {
             b"xx" => only.xx = true,
             b"gt" => only.gt = true,
             b"lt" => only.lt = true,
-            _ => return Err(Error::Client(format!("ERR Unsupported option {}", String::from_utf8_lossy(word)).into())),
+            _ => return Err(Error::Client(format!("ERR Unsupported option {}", repeated(word, word.len())).into())),
         }
     }
     if only.nx && (only.xx || only.gt || only.lt) {
