@@ -83,9 +83,9 @@ impl Reply {
         self.line(b'+', text);
     }
 
-    /// An error; `text` starts with its prefix: `ERR no such key`. CR and LF in it become spaces.
+    /// An error; `text` starts with its prefix: `ERR no such key`. CR and LF at its end are left out, others become spaces.
     pub fn error(&mut self, text: &str) {
-        self.line(b'-', text);
+        self.line(b'-', text.trim_end_matches(['\r', '\n']));
     }
 
     /// An integer.
