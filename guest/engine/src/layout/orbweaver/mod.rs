@@ -230,6 +230,76 @@ impl Layout for Orbweaver {
         records::decode_field_value(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
+    fn member(&self, _at: &KeyAt, version: u64, member: &[u8]) -> RecordKey {
+        (self.data, records::encode_sub_key(version, member))
+    }
+
+    fn members(&self, _at: &KeyAt, version: u64) -> RecordRange {
+        (self.data, KeyRange::prefix(&version.to_be_bytes()))
+    }
+
+    fn decode_member(&self, key: &Bytes) -> Result<Bytes> {
+        records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn encode_score(&self, score: f64) -> Bytes {
+        records::encode_score(score)
+    }
+
+    fn decode_score(&self, key: &[u8], value: &Bytes) -> Result<f64> {
+        records::decode_score(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn scored(&self, _at: &KeyAt, version: u64, score: f64, member: &[u8]) -> (RecordKey, Bytes) {
+        let (key, value) = records::encode_scored(version, score, member);
+        ((self.score, key), value)
+    }
+
+    fn scores(&self, _at: &KeyAt, version: u64) -> RecordRange {
+        (self.score, KeyRange::prefix(&version.to_be_bytes()))
+    }
+
+    fn decode_scored(&self, key: &Bytes, value: &Bytes) -> Result<(f64, Bytes)> {
+        let scored = records::decode_scored(key, value).map(|(_, score, member)| (score, member));
+        scored.map_err(|flaw| corrupt(keyspace::SCORE, key, flaw))
+    }
+
+    fn first_index(&self) -> u64 {
+        records::FIRST_INDEX
+    }
+
+    fn element(&self, _at: &KeyAt, version: u64, index: u64) -> RecordKey {
+        (self.data, records::encode_element_key(version, index))
+    }
+
+    fn elements(&self, _at: &KeyAt, list: &Collection) -> RecordRange {
+        let key = |index| records::encode_element_key(list.version, index);
+        (self.data, KeyRange::between(&key(list.head), &key(list.head.saturating_add(list.count))))
+    }
+
+    fn decode_element(&self, key: &Bytes) -> Result<u64> {
+        records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn unfinished_lock_key(&self, version: u64) -> Bytes {
+        lock_key(0, &records::encode_unfinished_key(version))
+    }
+
+    fn renew_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection, now_ms: u64) -> Result<()> {
+        let Collection { version, kind, .. } = *collection;
+        transaction.touch(&self.unfinished_lock_key(version))?;
+        self.put_garbage(transaction, &Garbage::Unfinished { version, kind, renewed_at_ms: now_ms })
+    }
+
+    fn is_unfinished(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<bool> {
+        Ok(transaction.get(self.garbage, &records::encode_unfinished_key(version))?.is_some())
+    }
+
+    fn finish(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<()> {
+        transaction.touch(&self.unfinished_lock_key(version))?;
+        Ok(transaction.delete(self.garbage, records::encode_unfinished_key(version))?)
+    }
+
     fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
         self.sweep_step(store, now_ms, budget)
     }
