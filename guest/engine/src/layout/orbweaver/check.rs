@@ -78,8 +78,11 @@ impl SystemRecord {
     fn decode(key: &Bytes, value: &Bytes) -> std::result::Result<Self, Flaw> {
         let mut reader = Reader::new(value);
         let record = if key == system_key::FORMAT {
-            let is_ours = value.strip_prefix(records::MARKER) == Some(&records::FORMAT_VERSION.to_be_bytes());
-            return if is_ours { Ok(Self::Format) } else { Err(reader.flaw("the marker of another layout or of a newer format")) };
+            return if *value == records::marker() {
+                Ok(Self::Format)
+            } else {
+                Err(reader.flaw("the marker of another layout or of a newer format"))
+            };
         } else if key == system_key::NEXT_VERSION {
             Self::NextVersion(reader.u64("a version is cut short")?)
         } else if key == system_key::NEXT_SPACE {

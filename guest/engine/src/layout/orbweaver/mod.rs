@@ -12,13 +12,16 @@ mod sweep;
 use super::{Body, Catalog, Collection, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
-use crate::store::{KeyRange, Keyspace, Order, Scope, Store, prefix_end};
+use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::Garbage;
 
 /// The layout's name.
 pub const NAME: &str = "orbweaver";
+
+/// How often opening an empty store is tried again while others open it as well.
+const MAX_ATTEMPTS: u32 = 100;
 
 /// Names of the keyspaces, as hosts see them.
 pub mod keyspace {
@@ -69,20 +72,34 @@ impl Orbweaver {
     }
 
     fn check_marker(&self, store: &mut dyn Store) -> Result<()> {
-        let expected: Bytes = [records::MARKER, &records::FORMAT_VERSION.to_be_bytes()].concat().into();
-        let read_only = store.limits().read_only;
-        let scope = if read_only { Scope::Read } else { Scope::Exclusive };
-        let mut transaction = Transaction::begin(store, scope)?;
-        let key = Bytes::from_static(records::system_key::FORMAT);
-        match transaction.get(self.system, &key)? {
-            Some(marker) if marker == expected => Ok(()),
-            Some(_) => Err(corrupt(keyspace::SYSTEM, &key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
-            None if read_only => Ok(()),
-            None => {
-                transaction.put(self.system, key, expected)?;
-                Ok(transaction.commit()?)
+        for _ in 0..MAX_ATTEMPTS {
+            if self.is_marked(&mut Transaction::begin(store, Scope::Read)?)? || store.limits().read_only {
+                return Ok(());
+            }
+            // Another instance may be opening the same store.
+            match self.mark(store) {
+                Err(error) if error.is_transient() => {}
+                other => return other,
             }
         }
+        Err(StoreError::Conflict.into())
+    }
+
+    fn is_marked(&self, transaction: &mut Transaction<'_>) -> Result<bool> {
+        let key = records::system_key::FORMAT;
+        match transaction.get(self.system, key)? {
+            Some(marker) if marker == records::marker() => Ok(true),
+            Some(_) => Err(corrupt(keyspace::SYSTEM, key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
+            None => Ok(false),
+        }
+    }
+
+    fn mark(&self, store: &mut dyn Store) -> Result<()> {
+        let mut transaction = Transaction::begin(store, Scope::Exclusive)?;
+        if !self.is_marked(&mut transaction)? {
+            transaction.put(self.system, Bytes::from_static(records::system_key::FORMAT), records::marker())?;
+        }
+        Ok(transaction.commit()?)
     }
 
     /// Changes the expiry record of a key from one expiry to another.

@@ -9,6 +9,11 @@ pub const MARKER: &[u8] = b"orbweaver";
 /// Version 1 of the format: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The value of the record [`system_key::FORMAT`]: [`MARKER`], then [`FORMAT_VERSION`].
+pub fn marker() -> Bytes {
+    [MARKER, &FORMAT_VERSION.to_be_bytes()].concat().into()
+}
+
 /// Records of the keyspace `system`, by key.
 pub mod system_key {
     /// `MARKER | u32 format version`.

@@ -28,8 +28,8 @@ impl Orbweaver {
         let mut sweep = Sweep { layout: self, store, now_ms, step, swept: Swept::default() };
         // Neither may starve the other.
         let half = budget.div_ceil(2);
-        let left = sweep.expired(half)?;
-        sweep.garbage(budget.saturating_sub(half) + left)?;
+        let result = sweep.expired(half).and_then(|left| sweep.garbage(budget.saturating_sub(half) + left));
+        sweep.pass_over_conflict(result)?;
         Ok(sweep.swept)
     }
 }
@@ -65,18 +65,25 @@ impl Sweep<'_, '_> {
         Ok(found)
     }
 
-    /// What a step did, or nothing where another transaction got in between: the next call meets the same records again.
+    /// Adds up what a step did.
     fn count(&mut self, step: Result<Swept>) -> Result<()> {
-        match step {
-            Ok(done) => {
-                self.swept.expired_keys += done.expired_keys;
-                self.swept.records += done.records;
-                self.swept.ranges += done.ranges;
+        let counted = step.map(|done| {
+            self.swept.expired_keys += done.expired_keys;
+            self.swept.records += done.records;
+            self.swept.ranges += done.ranges;
+        });
+        self.pass_over_conflict(counted)
+    }
+
+    /// Where another transaction got in between, the next call meets the same records again.
+    fn pass_over_conflict(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Err(error) if error.is_transient() => {
+                self.swept.more = true;
+                Ok(())
             }
-            Err(error) if error.is_transient() => self.swept.more = true,
-            Err(error) => return Err(error),
+            other => other,
         }
-        Ok(())
     }
 
     /// Removes keys whose time is past. Returns what is left of the budget.
