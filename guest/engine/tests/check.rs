@@ -315,3 +315,16 @@ fn a_cursor_of_something_else_is_refused() {
     let error = keeper.engine.check(&mut b"something else".to_vec(), 10).unwrap_err();
     assert_eq!(error.to_string(), "ERR invalid cursor");
 }
+
+#[test]
+fn more_collections_than_a_window_holds_are_checked_window_by_window() {
+    let mut keeper = Keeper::new();
+    let lines: String = (0..70_000).map(|n| line(0, &format!("k{n}"), None, &set(1))).collect();
+    keeper.load(&lines);
+    assert_eq!(keeper.check(100_000), Vec::<String>::new());
+    keeper.damage(&[("data", hex("0000000000000000 61"), Some(hex(""))), ("data", hex("0000000000012000 61"), Some(hex("")))]);
+    let belongs_to_no_key = |version| format!("version {version} belongs to no key and is not garbage");
+    let found = keeper.check(100_000);
+    assert_eq!(found.len(), 2);
+    assert!(found[0].ends_with(&belongs_to_no_key(0)) && found[1].ends_with(&belongs_to_no_key(0x12000)), "{found:?}");
+}

@@ -60,30 +60,39 @@ impl Engine {
     ) -> Result<T> {
         let mut last_error = Error::from(StoreError::Conflict);
         for _ in 0..MAX_ATTEMPTS {
-            if self.catalog_epoch.is_none() {
-                self.load_catalog()?;
-            }
-            let scope = scope(self)?;
-            let now_ms = self.environment.now_us() / 1000;
-            let Self { store, layout, catalog, catalog_epoch, versions, .. } = self;
-            let transaction = Transaction::begin(store.as_mut(), scope)?;
-            if *catalog_epoch != Some(transaction.epoch()) {
-                *catalog_epoch = None;
-                continue;
-            }
-            let result = {
-                let mut workspace = Workspace { transaction, layout: layout.as_ref(), catalog, versions, now_ms };
-                match work(&mut workspace) {
-                    Ok(value) => workspace.transaction.commit().map(|()| value).map_err(Error::from),
-                    Err(error) => Err(error),
-                }
-            };
-            match result {
-                Err(Error::OutOfVersions) => self.reserve_versions()?,
+            match self.transact_once(&scope, &mut work) {
                 Err(error) if error.is_transient() => last_error = error,
                 other => return other,
             }
         }
         Err(last_error)
+    }
+
+    fn transact_once<T>(
+        &mut self,
+        scope: impl Fn(&Self) -> Result<Scope>,
+        work: &mut impl FnMut(&mut Workspace<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        if self.catalog_epoch.is_none() {
+            self.load_catalog()?;
+        }
+        let scope = scope(self)?;
+        let now_ms = self.environment.now_us() / 1000;
+        let Self { store, layout, catalog, catalog_epoch, versions, .. } = self;
+        let transaction = Transaction::begin(store.as_mut(), scope)?;
+        if *catalog_epoch != Some(transaction.epoch()) {
+            *catalog_epoch = None;
+            return Err(StoreError::Conflict.into());
+        }
+        let mut workspace = Workspace { transaction, layout: layout.as_ref(), catalog, versions, now_ms };
+        match work(&mut workspace) {
+            Ok(value) => workspace.transaction.commit().map(|()| value).map_err(Error::from),
+            Err(Error::OutOfVersions) => {
+                drop(workspace);
+                self.reserve_versions()?;
+                Err(StoreError::Conflict.into())
+            }
+            Err(error) => Err(error),
+        }
     }
 }
