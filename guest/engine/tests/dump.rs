@@ -4,9 +4,14 @@
 mod keeper;
 
 use keeper::*;
+use orbweaver_engine::environment::Environment;
 use orbweaver_engine::maintenance::LoadReport;
+use orbweaver_engine::session::Engine;
+use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
 use orbweaver_engine::store::{Limits, MemoryStore, StoreError};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 const EVERY_KIND: &str = r#"{"db":0,"key":"","type":"string","expire_at_ms":null,"value":"AP8="}
 {"db":0,"key":"aA==","type":"hash","expire_at_ms":4102444800000,"fields":[["","ZW1wdHk="],["Zg==",""]]}
@@ -22,6 +27,15 @@ fn a_dump_has_every_kind_in_its_documented_form_and_loads_into_the_same() {
     assert_eq!(keeper.engine.load(EVERY_KIND.as_bytes()), Ok(LoadReport { keys: 6, expired: 0 }));
     assert_eq!(keeper.dump(1 << 20), EVERY_KIND);
     assert_eq!(keeper.check(100), Vec::<String>::new());
+}
+
+#[test]
+fn the_documented_example_is_a_dump() {
+    let page = include_str!("../../../docs/dump.md");
+    let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut keeper = Keeper::new();
+    keeper.load(example);
+    assert_eq!(keeper.dump(100), example);
 }
 
 #[test]
@@ -218,4 +232,45 @@ fn wherever_a_load_is_interrupted_a_key_is_there_whole_or_not_at_all() {
         }
         assert!(interrupted > 20, "{interrupted}");
     }
+}
+
+/// A clock that lets a sweeper in when it is looked at for the n-th time: one that takes every writer for gone.
+struct SweptBetween {
+    sweeper: RefCell<Keeper>,
+    looks: Cell<u32>,
+    sweep_at: u32,
+    ranges: Rc<Cell<u64>>,
+}
+
+impl Environment for SweptBetween {
+    fn now_us(&self) -> u64 {
+        self.looks.set(self.looks.get() + 1);
+        if self.looks.get() == self.sweep_at {
+            self.ranges.set(self.sweeper.borrow_mut().sweep(1000).ranges);
+        }
+        NOW_MS * 1000
+    }
+
+    fn random(&mut self) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_load_that_is_taken_for_given_up_begins_again() {
+    let lines = line(0, "k", None, &sorted_set(&[0.5; 50]));
+    let mut swept = 0;
+    for sweep_at in 1..15 {
+        let store = MemoryStore::with_limits(Limits { max_batch_ops: 24, ..Limits::NONE });
+        let sweeper = Keeper::over(store.clone(), store.clone());
+        sweeper.now_ms.set(NOW_MS + HOUR_MS + 1);
+        let ranges = Rc::new(Cell::new(0));
+        let clock = SweptBetween { sweeper: RefCell::new(sweeper), looks: Cell::new(0), sweep_at, ranges: Rc::clone(&ranges) };
+        let mut engine = Engine::open(Box::new(store.clone()), Box::new(clock), Settings::default()).unwrap();
+        assert_eq!(engine.load(lines.as_bytes()), Ok(LoadReport { keys: 1, expired: 0 }));
+        swept += ranges.get();
+        let keeper = Keeper::over(store.clone(), store);
+        assert_eq!(keeper.sizes(), "meta 1, data 50, score 50, expiry 0, garbage 0", "look {sweep_at}");
+    }
+    assert!(swept > 8, "{swept}");
 }

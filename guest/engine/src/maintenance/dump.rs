@@ -1,4 +1,4 @@
-//! Dumps: every live key as a line of JSON, whatever the layout. `docs/operations.md` has the format.
+//! Dumps: every live key as a line of JSON, whatever the layout. `docs/dump.md` has the format.
 
 use super::Workspace;
 use crate::codec::{Flaw, Reader};
