@@ -61,17 +61,25 @@ impl<'a> Reader<'a> {
         self.take(what).map(u64::from_be_bytes)
     }
 
+    /// Bytes with their length (four bytes, big-endian) before them, without copying.
+    ///
+    /// # Errors
+    /// As [`Reader::u8`].
+    pub fn bytes(&mut self, what: &'static str) -> Result<Bytes, Flaw> {
+        let length = usize::try_from(self.u32(what)?).map_err(|_| self.flaw(what))?;
+        let end = self.offset.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(self.flaw(what))?;
+        let piece = self.bytes.slice(self.offset..end);
+        self.offset = end;
+        Ok(piece)
+    }
+
     /// A text with its length (four bytes, big-endian) before it.
     ///
     /// # Errors
     /// As [`Reader::u8`]; also where the text is not UTF-8.
     pub fn text(&mut self, what: &'static str) -> Result<String, Flaw> {
-        let length = usize::try_from(self.u32(what)?).map_err(|_| self.flaw(what))?;
-        let rest = self.bytes.get(self.offset..).unwrap_or_default();
-        let piece = rest.get(..length).ok_or(self.flaw(what))?;
-        let text = std::str::from_utf8(piece).map_err(|_| self.flaw(what))?;
-        self.offset += length;
-        Ok(text.to_owned())
+        let not_utf8 = self.flaw(what);
+        String::from_utf8(self.bytes(what)?.to_vec()).map_err(|_| not_utf8)
     }
 
     /// Everything that is left, without copying.

@@ -287,6 +287,78 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue>;
 
+    /// The record of a set's or a sorted set's member.
+    fn member(&self, at: &KeyAt, version: u64, member: &[u8]) -> RecordKey;
+
+    /// The records of a set's or a sorted set's members, in byte order. A set's have an empty value.
+    fn members(&self, at: &KeyAt, version: u64) -> RecordRange;
+
+    /// The member of a record of [`Layout::members`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_member(&self, key: &Bytes) -> Result<Bytes>;
+
+    /// The value of a sorted set member's record. NaN is no score.
+    fn encode_score(&self, score: f64) -> Bytes;
+
+    /// The exact score from a sorted set member's record.
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_score(&self, key: &[u8], value: &Bytes) -> Result<f64>;
+
+    /// The record that stands for a sorted set's member in the order of the scores, and its value.
+    fn scored(&self, at: &KeyAt, version: u64, score: f64, member: &[u8]) -> (RecordKey, Bytes);
+
+    /// The records of a sorted set in the order of the scores, members with equal scores in byte order.
+    fn scores(&self, at: &KeyAt, version: u64) -> RecordRange;
+
+    /// The exact score and the member of a record of [`Layout::scores`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_scored(&self, key: &Bytes, value: &Bytes) -> Result<(f64, Bytes)>;
+
+    /// The head of a list that is made by appending.
+    fn first_index(&self) -> u64;
+
+    /// The record of a list's element; its value is the element. `index` counts from the list's `head`.
+    fn element(&self, at: &KeyAt, version: u64, index: u64) -> RecordKey;
+
+    /// The records of a list's elements, from head to tail.
+    fn elements(&self, at: &KeyAt, list: &Collection) -> RecordRange;
+
+    /// The index of a record of [`Layout::elements`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_element(&self, key: &Bytes) -> Result<u64>;
+
+    // Collections that are written in several transactions before their meta record is.
+
+    /// The lock key that a transaction declares which writes a part of the collection with that version.
+    fn unfinished_lock_key(&self, version: u64) -> Bytes;
+
+    /// Notes, with each part that is written, that a collection is being written. Where the writer gives up, the sweep removes
+    /// what it has left.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn renew_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection, now_ms: u64) -> Result<()>;
+
+    /// Whether the note is still there: the sweep has not taken the writer for gone.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn is_unfinished(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<bool>;
+
+    /// Takes the note back, in the transaction that writes the meta record.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn finish(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<()>;
+
     // Maintenance.
 
     /// Removes expired keys and what removed keys have left, about `budget` records, in transactions of its own.

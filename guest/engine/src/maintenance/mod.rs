@@ -1,24 +1,98 @@
-//! stub
-use crate::error::Result;
-use crate::layout::{Finding, Swept};
+//! Maintenance: sweeping, checking, dumping and loading, each in steps of bounded size that a host calls between commands.
+//!
+//! The sweep and the check are the layout's business ([`crate::layout::Layout`]); dumps and loads speak of logical records only,
+//! so that they move data between layouts.
+
+mod dump;
+mod line;
+mod load;
+
+pub use load::LoadReport;
+
+use crate::db::Versions;
+use crate::error::{Error, Result};
+use crate::layout::{Catalog, Finding, Layout, Swept};
 use crate::session::Engine;
-#[allow(missing_docs)]
-pub struct LoadReport {
-    pub keys: u64,
-    pub expired: u64,
+use crate::store::{Scope, StoreError};
+use crate::transaction::Transaction;
+
+/// How often a step is run again after conflicts.
+const MAX_ATTEMPTS: u32 = 100;
+
+/// What a step of maintenance works with.
+struct Workspace<'e, 's> {
+    transaction: Transaction<'s>,
+    layout: &'e dyn Layout,
+    catalog: &'e Catalog,
+    versions: &'e mut Versions,
+    now_ms: u64,
 }
-#[allow(missing_docs, clippy::missing_errors_doc)]
+
 impl Engine {
-    pub fn sweep(&mut self, _b: usize) -> Result<Swept> {
-        Ok(Swept::default())
+    /// Removes expired keys and what removed keys have left, about `budget` records. With nothing to do it costs two short scans.
+    /// Call it again at once where [`Swept::more`] says so. Several sweepers may work on a store, beside commands.
+    ///
+    /// # Errors
+    /// Store errors. Records that cannot be read are passed over; [`Engine::check`] names them.
+    pub fn sweep(&mut self, budget: usize) -> Result<Swept> {
+        let now_ms = self.environment.now_us() / 1000;
+        let swept = self.layout.sweep(self.store.as_mut(), now_ms, budget)?;
+        self.server.stats.expired_keys += swept.expired_keys;
+        Ok(swept)
     }
-    pub fn check(&mut self, _c: &mut Vec<u8>, _b: usize) -> Result<Vec<Finding>> {
-        Ok(Vec::new())
+
+    /// Verifies about `budget` records and returns what is wrong with them. Begin with an empty cursor; it is moved on, and empty
+    /// again once all is verified. On a database that changes between two calls, findings are to be confirmed by a second run.
+    ///
+    /// # Errors
+    /// Store errors; a client's mistake where the cursor is none of this function's.
+    pub fn check(&mut self, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
+        let mut transaction = Transaction::begin(self.store.as_mut(), Scope::Read)?;
+        self.layout.check(&mut transaction, cursor, budget)
     }
-    pub fn dump(&mut self, _c: &mut Vec<u8>, _b: usize) -> Result<Vec<u8>> {
-        Ok(Vec::new())
+
+    /// Runs `work` in a transaction and commits it: again after conflicts, after other instances have flushed or swapped dbs, and
+    /// when versions had to be reserved.
+    fn transact<T>(
+        &mut self,
+        scope: impl Fn(&Self) -> Result<Scope>,
+        mut work: impl FnMut(&mut Workspace<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut last_error = Error::from(StoreError::Conflict);
+        for _ in 0..MAX_ATTEMPTS {
+            match self.transact_once(&scope, &mut work) {
+                Err(error) if error.is_transient() => last_error = error,
+                other => return other,
+            }
+        }
+        Err(last_error)
     }
-    pub fn load(&mut self, _l: &[u8]) -> Result<LoadReport> {
-        Ok(LoadReport { keys: 0, expired: 0 })
+
+    fn transact_once<T>(
+        &mut self,
+        scope: impl Fn(&Self) -> Result<Scope>,
+        work: &mut impl FnMut(&mut Workspace<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
+        if self.catalog_epoch.is_none() {
+            self.load_catalog()?;
+        }
+        let scope = scope(self)?;
+        let now_ms = self.environment.now_us() / 1000;
+        let Self { store, layout, catalog, catalog_epoch, versions, .. } = self;
+        let transaction = Transaction::begin(store.as_mut(), scope)?;
+        if *catalog_epoch != Some(transaction.epoch()) {
+            *catalog_epoch = None;
+            return Err(StoreError::Conflict.into());
+        }
+        let mut workspace = Workspace { transaction, layout: layout.as_ref(), catalog, versions, now_ms };
+        match work(&mut workspace) {
+            Ok(value) => workspace.transaction.commit().map(|()| value).map_err(Error::from),
+            Err(Error::OutOfVersions) => {
+                drop(workspace);
+                self.reserve_versions()?;
+                Err(StoreError::Conflict.into())
+            }
+            Err(error) => Err(error),
+        }
     }
 }

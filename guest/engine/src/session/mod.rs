@@ -66,15 +66,15 @@ pub struct Outcome {
 
 /// The engine: a store, a layout on it, and the connections that it serves.
 pub struct Engine {
-    store: Box<dyn Store>,
-    layout: Box<dyn Layout>,
-    environment: Box<dyn Environment>,
-    catalog: Catalog,
+    pub(crate) store: Box<dyn Store>,
+    pub(crate) layout: Box<dyn Layout>,
+    pub(crate) environment: Box<dyn Environment>,
+    pub(crate) catalog: Catalog,
     /// The store's epoch that `catalog` was loaded at.
-    catalog_epoch: Option<u64>,
-    versions: Versions,
+    pub(crate) catalog_epoch: Option<u64>,
+    pub(crate) versions: Versions,
     connections: Connections,
-    server: Server,
+    pub(crate) server: Server,
 }
 
 impl Engine {

@@ -130,14 +130,14 @@ impl Engine {
         })
     }
 
-    fn load_catalog(&mut self) -> Result<()> {
+    pub(crate) fn load_catalog(&mut self) -> Result<()> {
         let mut transaction = Transaction::begin(self.store.as_mut(), Scope::Read)?;
         self.catalog = self.layout.load_catalog(&mut transaction, self.server.settings.databases)?;
         self.catalog_epoch = Some(transaction.epoch());
         Ok(())
     }
 
-    fn reserve_versions(&mut self) -> Result<()> {
+    pub(crate) fn reserve_versions(&mut self) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
             let scope = Scope::Keys(vec![self.layout.versions_lock_key()]);
             let mut transaction = Transaction::begin(self.store.as_mut(), scope)?;

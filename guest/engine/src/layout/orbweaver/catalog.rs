@@ -10,9 +10,9 @@ use crate::transaction::Transaction;
 use bytes::Bytes;
 
 /// Spaces below this number belong to the dbs from the start: db `n` has space `n + 1`.
-const FIRST_FREE_SPACE: u32 = 1 << 16;
+pub(super) const FIRST_FREE_SPACE: u32 = 1 << 16;
 /// Version 0 is never given, so that it can stand for none.
-const FIRST_VERSION: u64 = 1;
+pub(super) const FIRST_VERSION: u64 = 1;
 
 fn db_key(db: usize) -> Bytes {
     let number = u32::try_from(db).unwrap_or(u32::MAX);

@@ -12,13 +12,16 @@ mod sweep;
 use super::{Body, Catalog, Collection, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
-use crate::store::{KeyRange, Keyspace, Order, Scope, Store, prefix_end};
+use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::Garbage;
 
 /// The layout's name.
 pub const NAME: &str = "orbweaver";
+
+/// How often opening an empty store is tried again while others open it as well.
+const MAX_ATTEMPTS: u32 = 100;
 
 /// Names of the keyspaces, as hosts see them.
 pub mod keyspace {
@@ -69,20 +72,34 @@ impl Orbweaver {
     }
 
     fn check_marker(&self, store: &mut dyn Store) -> Result<()> {
-        let expected: Bytes = [records::MARKER, &records::FORMAT_VERSION.to_be_bytes()].concat().into();
-        let read_only = store.limits().read_only;
-        let scope = if read_only { Scope::Read } else { Scope::Exclusive };
-        let mut transaction = Transaction::begin(store, scope)?;
-        let key = Bytes::from_static(records::system_key::FORMAT);
-        match transaction.get(self.system, &key)? {
-            Some(marker) if marker == expected => Ok(()),
-            Some(_) => Err(corrupt(keyspace::SYSTEM, &key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
-            None if read_only => Ok(()),
-            None => {
-                transaction.put(self.system, key, expected)?;
-                Ok(transaction.commit()?)
+        for _ in 0..MAX_ATTEMPTS {
+            if self.is_marked(&mut Transaction::begin(store, Scope::Read)?)? || store.limits().read_only {
+                return Ok(());
+            }
+            // Another instance may be opening the same store.
+            match self.mark(store) {
+                Err(error) if error.is_transient() => {}
+                other => return other,
             }
         }
+        Err(StoreError::Conflict.into())
+    }
+
+    fn is_marked(&self, transaction: &mut Transaction<'_>) -> Result<bool> {
+        let key = records::system_key::FORMAT;
+        match transaction.get(self.system, key)? {
+            Some(marker) if marker == records::marker() => Ok(true),
+            Some(_) => Err(corrupt(keyspace::SYSTEM, key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
+            None => Ok(false),
+        }
+    }
+
+    fn mark(&self, store: &mut dyn Store) -> Result<()> {
+        let mut transaction = Transaction::begin(store, Scope::Exclusive)?;
+        if !self.is_marked(&mut transaction)? {
+            transaction.put(self.system, Bytes::from_static(records::system_key::FORMAT), records::marker())?;
+        }
+        Ok(transaction.commit()?)
     }
 
     /// Changes the expiry record of a key from one expiry to another.
@@ -228,6 +245,76 @@ impl Layout for Orbweaver {
 
     fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue> {
         records::decode_field_value(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn member(&self, _at: &KeyAt, version: u64, member: &[u8]) -> RecordKey {
+        (self.data, records::encode_sub_key(version, member))
+    }
+
+    fn members(&self, _at: &KeyAt, version: u64) -> RecordRange {
+        (self.data, KeyRange::prefix(&version.to_be_bytes()))
+    }
+
+    fn decode_member(&self, key: &Bytes) -> Result<Bytes> {
+        records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn encode_score(&self, score: f64) -> Bytes {
+        records::encode_score(score)
+    }
+
+    fn decode_score(&self, key: &[u8], value: &Bytes) -> Result<f64> {
+        records::decode_score(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn scored(&self, _at: &KeyAt, version: u64, score: f64, member: &[u8]) -> (RecordKey, Bytes) {
+        let (key, value) = records::encode_scored(version, score, member);
+        ((self.score, key), value)
+    }
+
+    fn scores(&self, _at: &KeyAt, version: u64) -> RecordRange {
+        (self.score, KeyRange::prefix(&version.to_be_bytes()))
+    }
+
+    fn decode_scored(&self, key: &Bytes, value: &Bytes) -> Result<(f64, Bytes)> {
+        let scored = records::decode_scored(key, value).map(|(_, score, member)| (score, member));
+        scored.map_err(|flaw| corrupt(keyspace::SCORE, key, flaw))
+    }
+
+    fn first_index(&self) -> u64 {
+        records::FIRST_INDEX
+    }
+
+    fn element(&self, _at: &KeyAt, version: u64, index: u64) -> RecordKey {
+        (self.data, records::encode_element_key(version, index))
+    }
+
+    fn elements(&self, _at: &KeyAt, list: &Collection) -> RecordRange {
+        let key = |index| records::encode_element_key(list.version, index);
+        (self.data, KeyRange::between(&key(list.head), &key(list.head.saturating_add(list.count))))
+    }
+
+    fn decode_element(&self, key: &Bytes) -> Result<u64> {
+        records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn unfinished_lock_key(&self, version: u64) -> Bytes {
+        lock_key(0, &records::encode_unfinished_key(version))
+    }
+
+    fn renew_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection, now_ms: u64) -> Result<()> {
+        let Collection { version, kind, .. } = *collection;
+        transaction.touch(&self.unfinished_lock_key(version))?;
+        self.put_garbage(transaction, &Garbage::Unfinished { version, kind, renewed_at_ms: now_ms })
+    }
+
+    fn is_unfinished(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<bool> {
+        Ok(transaction.get(self.garbage, &records::encode_unfinished_key(version))?.is_some())
+    }
+
+    fn finish(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<()> {
+        transaction.touch(&self.unfinished_lock_key(version))?;
+        Ok(transaction.delete(self.garbage, records::encode_unfinished_key(version))?)
     }
 
     fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {

@@ -9,6 +9,11 @@ pub const MARKER: &[u8] = b"orbweaver";
 /// Version 1 of the format: the first.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The value of the record [`system_key::FORMAT`]: [`MARKER`], then [`FORMAT_VERSION`].
+pub fn marker() -> Bytes {
+    [MARKER, &FORMAT_VERSION.to_be_bytes()].concat().into()
+}
+
 /// Records of the keyspace `system`, by key.
 pub mod system_key {
     /// `MARKER | u32 format version`.
@@ -32,6 +37,14 @@ const SORTED_SET: u8 = 5;
 const EXPIRES: u8 = 0x01;
 /// Field flag: an expiry follows.
 const FIELD_EXPIRES: u8 = 0x01;
+
+/// The value of a score record whose exact score is -0.
+pub const NEGATIVE_ZERO: &[u8] = &[1];
+/// The sign bit of a double.
+const SIGN: u64 = 1 << 63;
+
+/// Index of the first element of a list that is made by appending: there is as much room before it as behind.
+pub const FIRST_INDEX: u64 = 1 << 63;
 
 /// The number of a kind on disk.
 pub const fn kind_number(kind: Kind) -> u8 {
@@ -147,6 +160,73 @@ pub fn decode_field_value(value: &Bytes) -> Result<FieldValue, Flaw> {
     Ok(FieldValue { expire_at_ms, value: reader.rest() })
 }
 
+/// The number by which scores are ordered: as unsigned numbers these stand in the order of the scores. Both zeros have the same
+/// one. Negative scores have all their bits flipped, the others the sign bit alone.
+pub fn encode_ordered_score(score: f64) -> u64 {
+    let bits = if score == 0.0 { 0 } else { score.to_bits() };
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The inverse of [`encode_ordered_score`]; zero is the positive one.
+pub fn decode_ordered_score(ordered: u64) -> f64 {
+    f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
+}
+
+/// `score f64`: the value of a sorted set's member. Never NaN.
+pub fn encode_score(score: f64) -> Bytes {
+    Bytes::copy_from_slice(&score.to_bits().to_be_bytes())
+}
+
+/// The inverse of [`encode_score`].
+pub fn decode_score(value: &Bytes) -> Result<f64, Flaw> {
+    let mut reader = Reader::new(value);
+    let score = f64::from_bits(reader.u64("a score is cut short")?);
+    reader.end()?;
+    if score.is_nan() { Err(Flaw { offset: 0, what: "a score that is not a number" }) } else { Ok(score) }
+}
+
+/// Key and value of a score record: `version u64 | ordered score u64 | member` -> empty, or [`NEGATIVE_ZERO`].
+pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) {
+    let mut key = BytesMut::with_capacity(16 + member.len());
+    key.put_u64(version);
+    key.put_u64(encode_ordered_score(score));
+    key.put_slice(member);
+    let is_negative_zero = score == 0.0 && score.is_sign_negative();
+    (key.freeze(), Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
+}
+
+/// The inverse of [`encode_scored`]: version, score, member.
+pub fn decode_scored(key: &Bytes, value: &Bytes) -> Result<(u64, f64, Bytes), Flaw> {
+    let mut reader = Reader::new(key);
+    let version = reader.u64("a version is cut short")?;
+    let not_a_score = reader.flaw("not the ordered form of a score");
+    let ordered = reader.u64("a score is cut short")?;
+    let score = decode_ordered_score(ordered);
+    if score.is_nan() || encode_ordered_score(score) != ordered {
+        return Err(not_a_score);
+    }
+    let exact = match value.as_ref() {
+        b"" => score,
+        NEGATIVE_ZERO if score == 0.0 => -0.0,
+        _ => return Err(Flaw { offset: 0, what: "a score record's value says nothing known" }),
+    };
+    Ok((version, exact, reader.rest()))
+}
+
+/// `version u64 | index u64`: the key of a list's element.
+pub fn encode_element_key(version: u64, index: u64) -> Bytes {
+    encode_sub_key(version, &index.to_be_bytes())
+}
+
+/// The inverse of [`encode_element_key`]: version, index.
+pub fn decode_element_key(key: &Bytes) -> Result<(u64, u64), Flaw> {
+    let mut reader = Reader::new(key);
+    let version = reader.u64("a version is cut short")?;
+    let index = reader.u64("an index is cut short")?;
+    reader.end()?;
+    Ok((version, index))
+}
+
 /// `expire_at_ms u64 | space u32 | user key`: the key of an expiry record.
 pub fn encode_expiry_key(expire_at_ms: u64, lock_key: &[u8]) -> Bytes {
     encode_sub_key(expire_at_ms, lock_key)
@@ -174,45 +254,81 @@ pub enum Garbage {
     },
     /// All keys of a space that no db stands for any more: `2 | space u32` -> empty.
     Space(u32),
+    /// The sub-records of a collection that is being written in several batches: `3 | version u64` -> `kind | renewed_at_ms u64`.
+    /// Garbage only where the writer has given up.
+    Unfinished {
+        /// The version, which nothing refers to yet.
+        version: u64,
+        /// The kind that it is to be.
+        kind: Kind,
+        /// When the writer last wrote a batch: Unix time in milliseconds.
+        renewed_at_ms: u64,
+    },
 }
 
 const GARBAGE_COLLECTION: u8 = 1;
 const GARBAGE_SPACE: u8 = 2;
+const GARBAGE_UNFINISHED: u8 = 3;
+
+/// The key of the garbage record of a collection.
+pub fn encode_garbage_collection_key(version: u64) -> Bytes {
+    garbage_key(GARBAGE_COLLECTION, &version.to_be_bytes())
+}
+
+/// The key of the garbage record of a space.
+pub fn encode_garbage_space_key(space: u32) -> Bytes {
+    garbage_key(GARBAGE_SPACE, &space.to_be_bytes())
+}
+
+/// The key of the record of an unfinished collection.
+pub fn encode_unfinished_key(version: u64) -> Bytes {
+    garbage_key(GARBAGE_UNFINISHED, &version.to_be_bytes())
+}
+
+fn garbage_key(kind: u8, number: &[u8]) -> Bytes {
+    [&[kind], number].concat().into()
+}
+
+fn garbage_value(kind: Kind, number: u64) -> Bytes {
+    let mut value = BytesMut::with_capacity(9);
+    value.put_u8(kind_number(kind));
+    value.put_u64(number);
+    value.freeze()
+}
 
 /// Key and value of a garbage record.
 pub fn encode_garbage(garbage: &Garbage) -> (Bytes, Bytes) {
-    let (mut key, mut value) = (BytesMut::with_capacity(9), BytesMut::new());
     match *garbage {
-        Garbage::Collection { version, kind, count } => {
-            key.put_u8(GARBAGE_COLLECTION);
-            key.put_u64(version);
-            value.put_u8(kind_number(kind));
-            value.put_u64(count);
-        }
-        Garbage::Space(space) => {
-            key.put_u8(GARBAGE_SPACE);
-            key.put_u32(space);
-        }
+        Garbage::Collection { version, kind, count } => (encode_garbage_collection_key(version), garbage_value(kind, count)),
+        Garbage::Space(space) => (encode_garbage_space_key(space), Bytes::new()),
+        Garbage::Unfinished { version, kind, renewed_at_ms } => (encode_unfinished_key(version), garbage_value(kind, renewed_at_ms)),
     }
-    (key.freeze(), value.freeze())
 }
 
 /// The inverse of [`encode_garbage`].
 pub fn decode_garbage(key: &Bytes, value: &Bytes) -> Result<Garbage, Flaw> {
-    let mut reader = Reader::new(key);
+    let (mut reader, mut details) = (Reader::new(key), Reader::new(value));
+    let mut kind_and_number = |missing| {
+        let kind = details.u8("a kind is missing")?;
+        let kind = kind_of(kind).filter(|kind| *kind != Kind::String).ok_or(Flaw { offset: 0, what: "an unknown kind" })?;
+        Ok((kind, details.u64(missing)?))
+    };
     let garbage = match reader.u8("a kind of garbage is missing")? {
         GARBAGE_COLLECTION => {
             let version = reader.u64("a version is cut short")?;
-            let mut details = Reader::new(value);
-            let kind = kind_of(details.u8("a kind is missing")?).ok_or(Flaw { offset: 0, what: "an unknown kind" })?;
-            let count = details.u64("a count is cut short")?;
-            details.end()?;
+            let (kind, count) = kind_and_number("a count is cut short")?;
             Garbage::Collection { version, kind, count }
         }
         GARBAGE_SPACE => Garbage::Space(reader.u32("a space is cut short")?),
+        GARBAGE_UNFINISHED => {
+            let version = reader.u64("a version is cut short")?;
+            let (kind, renewed_at_ms) = kind_and_number("a time is cut short")?;
+            Garbage::Unfinished { version, kind, renewed_at_ms }
+        }
         _ => return Err(Flaw { offset: 0, what: "an unknown kind of garbage" }),
     };
     reader.end()?;
+    details.end()?;
     Ok(garbage)
 }
 
@@ -285,12 +401,24 @@ mod tests {
         let table = [
             (Garbage::Collection { version: 7, kind: Kind::Hash, count: 2 }, "01 0000000000000007", "02 0000000000000002"),
             (Garbage::Space(3), "02 00000003", ""),
+            (Garbage::Unfinished { version: 7, kind: Kind::Set, renewed_at_ms: 258 }, "03 0000000000000007", "04 0000000000000102"),
         ];
         for (garbage, key, value) in table {
             assert_eq!(encode_garbage(&garbage), (hex(key), hex(value)));
             assert_eq!(decode_garbage(&hex(key), &hex(value)), Ok(garbage));
         }
-        for (key, value) in [("", ""), ("03", ""), ("01 00", ""), ("01 0000000000000007", "09 0000000000000002"), ("02 0000000300", "")] {
+        let damaged = [
+            ("", ""),
+            ("04", ""),
+            ("01 00", ""),
+            ("01 0000000000000007", "09 0000000000000002"),
+            ("01 0000000000000007", "01 0000000000000002"),
+            ("01 0000000000000007", "02 0000000000000002 00"),
+            ("02 0000000300", ""),
+            ("02 00000003", "00"),
+            ("03 0000000000000007", "02 00000000000002"),
+        ];
+        for (key, value) in damaged {
             assert!(decode_garbage(&hex(key), &hex(value)).is_err(), "{key} {value}");
         }
     }
@@ -302,5 +430,64 @@ mod tests {
         }
         assert!(decode_sub_key(&hex("00000000000000")).is_err());
         assert!(decode_expiry_key(&hex("0000000000000102 000000")).is_err());
+    }
+
+    #[test]
+    fn scores_and_elements_are_the_documented_bytes() {
+        let table: [(f64, &str, &str, &str); 8] = [
+            (1.5, "3ff8000000000000", "bff8000000000000", ""),
+            (-1.5, "bff8000000000000", "4007ffffffffffff", ""),
+            (0.0, "0000000000000000", "8000000000000000", ""),
+            (-0.0, "8000000000000000", "8000000000000000", "01"),
+            (f64::INFINITY, "7ff0000000000000", "fff0000000000000", ""),
+            (f64::NEG_INFINITY, "fff0000000000000", "000fffffffffffff", ""),
+            (5e-324, "0000000000000001", "8000000000000001", ""),
+            (-5e-324, "8000000000000001", "7ffffffffffffffe", ""),
+        ];
+        for (score, exact, ordered, zero) in table {
+            assert_eq!(encode_score(score), hex(exact), "{score}");
+            assert_eq!(decode_score(&hex(exact)).map(f64::to_bits), Ok(score.to_bits()));
+            let (key, value) = encode_scored(7, score, b"m");
+            assert_eq!((key, value), (hex(&format!("0000000000000007 {ordered} 6d")), hex(zero)), "{score}");
+            let (version, back, member) = decode_scored(&hex(&format!("0000000000000007 {ordered} 6d")), &hex(zero)).unwrap();
+            assert_eq!((version, back.to_bits(), member), (7, score.to_bits(), "m".into()));
+        }
+        assert_eq!(encode_element_key(7, FIRST_INDEX), hex("0000000000000007 8000000000000000"));
+        assert_eq!(decode_element_key(&hex("0000000000000007 8000000000000000")), Ok((7, FIRST_INDEX)));
+    }
+
+    #[test]
+    fn damaged_scores_and_elements_are_refused() {
+        for value in ["", "3ff80000000000", "3ff800000000000000", "7ff8000000000000"] {
+            assert!(decode_score(&hex(value)).is_err(), "{value}");
+        }
+        let keys = [("00", ""), ("0000000000000007 80000000000000", ""), ("0000000000000007 fff8000000000000", "")];
+        // The ordered form that -0 would have if it were told apart from 0, and values that say what they must not.
+        let values = [
+            ("0000000000000007 7fffffffffffffff", ""),
+            ("0000000000000007 bff8000000000000", "01"),
+            ("0000000000000007 8000000000000000", "02"),
+        ];
+        for (key, value) in keys.into_iter().chain(values) {
+            assert!(decode_scored(&hex(key), &hex(value)).is_err(), "{key} {value}");
+        }
+        for key in ["00", "0000000000000007 80000000000000", "0000000000000007 800000000000000000"] {
+            assert!(decode_element_key(&hex(key)).is_err(), "{key}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ordered_scores_stand_in_the_order_of_scores(a in proptest::num::f64::ANY, b in proptest::num::f64::ANY) {
+            let edges = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, f64::MIN, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY];
+            let numbers: Vec<f64> = edges.into_iter().chain([a, b, f64::from_bits(a.to_bits() ^ 1)]).filter(|number| !number.is_nan()).collect();
+            for &x in &numbers {
+                for &y in &numbers {
+                    let ordered = encode_ordered_score(x).cmp(&encode_ordered_score(y));
+                    proptest::prop_assert_eq!(Some(ordered), x.partial_cmp(&y));
+                    proptest::prop_assert_eq!(decode_ordered_score(encode_ordered_score(x)), x);
+                }
+            }
+        }
     }
 }

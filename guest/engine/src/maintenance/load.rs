@@ -1,0 +1,296 @@
+//! Loads: the lines of a dump become keys again, whatever the layout.
+
+use super::line::{Entry, Value};
+use super::{MAX_ATTEMPTS, Workspace};
+use crate::db::Versions;
+use crate::error::{Error, Result, texts};
+use crate::layout::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta};
+use crate::session::Engine;
+use crate::store::{Scope, StoreError};
+use bytes::Bytes;
+use std::ops::Range;
+
+/// Most operations of one batch.
+const MAX_OPS: usize = 4096;
+/// A batch is written once it holds this much.
+const MAX_BYTES: usize = 1 << 20;
+/// Operations for a key besides its records: meta, old and new expiry, what is left of an old collection, a note.
+const KEY_OPS: usize = 5;
+
+/// What [`Engine::load`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadReport {
+    /// Keys that were written.
+    pub keys: u64,
+    /// Keys that were left out because their time is past.
+    pub expired: u64,
+}
+
+/// A validated line, with its number.
+struct Numbered {
+    line: usize,
+    entry: Entry,
+}
+
+impl Engine {
+    /// Writes the keys of whole lines as [`Engine::dump`] makes them; empty lines are passed over. A key that exists is replaced,
+    /// one whose time is past is left out (and what exists under it stays). Each key is written at once: one with many records
+    /// in several batches, of which the last makes it visible.
+    ///
+    /// # Errors
+    /// A client's mistake that begins with the line's number, counted from 1 within this call, where a line is not right or the
+    /// store refuses its key: nothing of it is written, the lines before it are.
+    pub fn load(&mut self, lines: &[u8]) -> Result<LoadReport> {
+        let mut report = LoadReport::default();
+        let mut group: Vec<Numbered> = Vec::new();
+        let mut ops = 0;
+        for (line, text) in (1..).zip(lines.split(|byte| *byte == b'\n')) {
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            let entry = match self.parse(text) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.write_group(&mut group)?;
+                    return Err(at_line(line, &error));
+                }
+            };
+            let now_ms = self.environment.now_us() / 1000;
+            if entry.expire_at_ms.is_some_and(|at| now_ms > at) {
+                report.expired += 1;
+                continue;
+            }
+            let parts = self.parts(&entry.value);
+            let entry_ops = entry.value.ops();
+            if parts.len() > 1 || ops + entry_ops > self.max_ops() {
+                self.write_group(&mut group)?;
+                ops = 0;
+            }
+            if parts.len() > 1 {
+                self.write_in_parts(&entry, &parts).map_err(|error| at_line(line, &error))?;
+            } else {
+                group.push(Numbered { line, entry });
+                ops += entry_ops;
+            }
+            report.keys += 1;
+        }
+        self.write_group(&mut group)?;
+        Ok(report)
+    }
+
+    fn parse(&self, line: &[u8]) -> Result<Entry> {
+        let entry = Entry::parse(line).map_err(|reason| Error::Client(format!("ERR {reason}").into()))?;
+        let settings = &self.server.settings;
+        if entry.db >= settings.databases {
+            return Err(texts::DB_OUT_OF_RANGE);
+        }
+        if matches!(&entry.value, Value::String(value) if value.len() > settings.max_string_bytes) {
+            return Err(texts::STRING_TOO_LONG);
+        }
+        Ok(entry)
+    }
+
+    fn max_ops(&self) -> usize {
+        usize::try_from(self.store.limits().max_batch_ops).unwrap_or(MAX_OPS).min(MAX_OPS)
+    }
+
+    /// The records of a value, cut into what one batch may hold.
+    fn parts(&self, value: &Value) -> Vec<Range<usize>> {
+        let max_bytes = usize::try_from(self.store.limits().max_batch_bytes / 2).unwrap_or(MAX_BYTES).min(MAX_BYTES);
+        let max_records = (self.max_ops().saturating_sub(KEY_OPS) / value.ops_of_a_record()).max(1);
+        let mut parts = Vec::new();
+        let (mut start, mut bytes) = (0, 0);
+        for (position, size) in value.record_sizes().enumerate() {
+            if position > start && (position - start >= max_records || bytes + size > max_bytes) {
+                parts.push(start..position);
+                (start, bytes) = (position, 0);
+            }
+            bytes += size;
+        }
+        parts.push(start..usize::MAX);
+        parts
+    }
+
+    /// Writes whole keys in one batch; where that fails, one by one, so that the error names a line.
+    fn write_group(&mut self, group: &mut Vec<Numbered>) -> Result<()> {
+        let group = std::mem::take(group);
+        let together = self.write_together(&group);
+        match (together, group.as_slice()) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), [] | [_]) => Err(at_line(group.first().map_or(0, |only| only.line), &error)),
+            (Err(_), several) => {
+                several.iter().try_for_each(|one| self.write_together(std::slice::from_ref(one)).map_err(|error| at_line(one.line, &error)))
+            }
+        }
+    }
+
+    fn write_together(&mut self, group: &[Numbered]) -> Result<()> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        let scope = |engine: &Self| {
+            let keys = group.iter().map(|one| Ok(key_of(&engine.catalog, &one.entry)?.lock_key()));
+            Ok(Scope::Keys(keys.collect::<Result<_>>()?))
+        };
+        self.transact(scope, |workspace| {
+            for Numbered { entry, .. } in group {
+                let at = key_of(workspace.catalog, entry)?;
+                let collection = entry.value.kind().map(|kind| workspace.new_collection(kind, &entry.value)).transpose()?;
+                if let Some(collection) = &collection {
+                    workspace.write_records(&at, collection, &entry.value, 0..usize::MAX)?;
+                }
+                workspace.replace(&at, entry, collection)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes a collection batch by batch under a version that nothing refers to, and the key last.
+    fn write_in_parts(&mut self, entry: &Entry, parts: &[Range<usize>]) -> Result<()> {
+        let Some(kind) = entry.value.kind() else { return Ok(()) };
+        for _ in 0..MAX_ATTEMPTS {
+            let collection = self.transact(|_| Ok(Scope::Read), |workspace| workspace.new_collection(kind, &entry.value))?;
+            if self.try_in_parts(entry, &collection, parts)? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Conflict.into())
+    }
+
+    /// False where the sweep has taken the load for given up, and its records away.
+    fn try_in_parts(&mut self, entry: &Entry, collection: &Collection, parts: &[Range<usize>]) -> Result<bool> {
+        let note = self.layout.unfinished_lock_key(collection.version);
+        for part in parts {
+            let scope = |_: &Self| Ok(Scope::Keys(vec![note.clone()]));
+            let written = self.transact(scope, |workspace| {
+                let Workspace { transaction, layout, now_ms, .. } = workspace;
+                if part.start > 0 && !layout.is_unfinished(transaction, collection.version)? {
+                    return Ok(false);
+                }
+                layout.renew_unfinished(transaction, collection, *now_ms)?;
+                let at = key_of(workspace.catalog, entry)?;
+                workspace.write_records(&at, collection, &entry.value, part.clone())?;
+                Ok(true)
+            })?;
+            if !written {
+                return Ok(false);
+            }
+        }
+        let scope = |engine: &Self| Ok(Scope::Keys(vec![note.clone(), key_of(&engine.catalog, entry)?.lock_key()]));
+        self.transact(scope, |workspace| {
+            let Workspace { transaction, layout, .. } = workspace;
+            if !layout.is_unfinished(transaction, collection.version)? {
+                return Ok(false);
+            }
+            layout.finish(transaction, collection.version)?;
+            let at = key_of(workspace.catalog, entry)?;
+            workspace.replace(&at, entry, Some(*collection))?;
+            Ok(true)
+        })
+    }
+}
+
+impl Workspace<'_, '_> {
+    /// The head of a collection that will hold all records of `value`.
+    fn new_collection(&mut self, kind: Kind, value: &Value) -> Result<Collection> {
+        let Self { layout, versions, now_ms, .. } = self;
+        let version = layout.next_version(None, *now_ms, &mut || Versions::take(versions))?;
+        let count = u64::try_from(value.record_sizes().count()).unwrap_or(u64::MAX);
+        let head = if kind == Kind::List { layout.first_index() } else { 0 };
+        Ok(Collection { kind, version, count, head })
+    }
+
+    /// Puts the key in the place of what is there.
+    fn replace(&mut self, at: &KeyAt, entry: &Entry, collection: Option<Collection>) -> Result<()> {
+        let old = self.layout.find(&mut self.transaction, at)?;
+        let body = match (&entry.value, collection) {
+            (Value::String(value), _) => Body::String(value.clone()),
+            (_, Some(collection)) => Body::Collection(collection),
+            (_, None) => return Ok(()),
+        };
+        let new = Meta { expire_at_ms: entry.expire_at_ms, body };
+        self.layout.write(&mut self.transaction, at, old.as_ref(), Some(&new))
+    }
+
+    /// Writes the records of a collection whose positions are in `part`.
+    fn write_records(&mut self, at: &KeyAt, collection: &Collection, value: &Value, part: Range<usize>) -> Result<()> {
+        let (layout, version) = (self.layout, collection.version);
+        match value {
+            Value::String(_) => {}
+            Value::Hash(fields) => {
+                for (field, value) in slice(fields, &part) {
+                    let value = FieldValue { expire_at_ms: None, value: value.clone() };
+                    self.put(layout.field(at, version, field), layout.encode_field_value(&value))?;
+                }
+            }
+            Value::List(items) => {
+                let first = u64::try_from(part.start).unwrap_or(u64::MAX);
+                for (position, item) in (first..).zip(slice(items, &part)) {
+                    self.put(layout.element(at, version, collection.head.saturating_add(position)), item.clone())?;
+                }
+            }
+            Value::Set(members) => {
+                for member in slice(members, &part) {
+                    self.put(layout.member(at, version, member), Bytes::new())?;
+                }
+            }
+            Value::SortedSet(members) => {
+                for (member, score) in slice(members, &part) {
+                    self.put(layout.member(at, version, member), layout.encode_score(*score))?;
+                    let (record, value) = layout.scored(at, version, *score, member);
+                    self.put(record, value)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, (keyspace, key): crate::layout::RecordKey, value: Bytes) -> Result<()> {
+        Ok(self.transaction.put(keyspace, key, value)?)
+    }
+}
+
+impl Value {
+    /// The kind of collection; `None` for a string.
+    const fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::String(_) => None,
+            Self::Hash(_) => Some(Kind::Hash),
+            Self::List(_) => Some(Kind::List),
+            Self::Set(_) => Some(Kind::Set),
+            Self::SortedSet(_) => Some(Kind::SortedSet),
+        }
+    }
+
+    /// About how many bytes each record takes in a batch.
+    fn record_sizes(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+        match self {
+            Self::String(value) => Box::new(std::iter::once(value.len())),
+            Self::Hash(fields) => Box::new(fields.iter().map(|(field, value)| field.len() + value.len() + 32)),
+            Self::List(names) | Self::Set(names) => Box::new(names.iter().map(|name| name.len() + 32)),
+            Self::SortedSet(members) => Box::new(members.iter().map(|(member, _)| 2 * member.len() + 64)),
+        }
+    }
+
+    const fn ops_of_a_record(&self) -> usize {
+        if matches!(self, Self::SortedSet(_)) { 2 } else { 1 }
+    }
+
+    fn ops(&self) -> usize {
+        KEY_OPS + self.record_sizes().count() * self.ops_of_a_record()
+    }
+}
+
+fn key_of(catalog: &Catalog, entry: &Entry) -> Result<KeyAt> {
+    let space = *catalog.spaces.get(entry.db).ok_or(texts::DB_OUT_OF_RANGE)?;
+    Ok(KeyAt { space, key: entry.key.clone() })
+}
+
+fn slice<'v, T>(records: &'v [T], part: &Range<usize>) -> &'v [T] {
+    records.get(part.start..part.end.min(records.len())).unwrap_or_default()
+}
+
+fn at_line(line: usize, error: &Error) -> Error {
+    let text = error.to_string();
+    Error::Client(format!("ERR line {line}: {}", text.strip_prefix("ERR ").unwrap_or(&text)).into())
+}

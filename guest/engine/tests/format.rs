@@ -1,0 +1,71 @@
+//! The worked example of `docs/format.md` is what the engine writes, byte for byte.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod keeper;
+
+use keeper::*;
+use std::collections::BTreeSet;
+
+const FORMAT: &str = include_str!("../../../docs/format.md");
+
+/// The blocks of hexadecimal records under a heading, without what is for the eye.
+fn documented_blocks(heading: &str) -> Vec<Vec<String>> {
+    let section = FORMAT.split(&format!("\n## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+    let blocks = section.split("```records\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    blocks.map(|block| block.lines().map(words).collect()).collect()
+}
+
+/// Every record as `keyspace key = value`, in plain hexadecimal.
+fn records(keeper: &Keeper) -> BTreeSet<(usize, String)> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let contents = keeper.store.contents().into_iter().enumerate();
+    let named = contents.flat_map(|(order, (name, records))| {
+        records.into_iter().map(move |(key, value)| (order, format!("{name} {} = {}", hex(&key), hex(&value))))
+    });
+    named.collect()
+}
+
+/// The line with the spaces within key and value taken out.
+fn plain(line: &str) -> String {
+    let (change, rest) = line.split_once(' ').unwrap();
+    let (keyspace, record) = rest.split_once(' ').unwrap();
+    let (key, value) = record.split_once('=').unwrap();
+    format!("{change} {keyspace} {} = {}", key.replace(' ', ""), value.replace(' ', ""))
+}
+
+#[test]
+fn the_worked_example_is_what_the_engine_writes() {
+    let steps: [fn(&mut Keeper); 4] = [
+        |keeper| {
+            keeper.load(&line(0, "s", None, &string("v")));
+            keeper.load(&line(0, "h", Some(4_102_444_800_000), &hash(2)));
+            keeper.load(&line(0, "l", None, &items(2)));
+            keeper.load(&line(0, "m", None, &set(1)));
+            keeper.load(&line(0, "z", None, &sorted_set(&[1.5, -0.0, -2.0])));
+            keeper.load(&line(1, "x", None, &string("w")));
+        },
+        |keeper| {
+            keeper.remove("h");
+        },
+        |keeper| keeper.flush(1),
+        |keeper| {
+            keeper.sweep(100);
+        },
+    ];
+    let documented = documented_blocks("Worked example");
+    assert_eq!(documented.len(), steps.len());
+    let mut keeper = Keeper::new();
+    let mut before = BTreeSet::new();
+    for (step, documented) in steps.into_iter().zip(documented) {
+        step(&mut keeper);
+        let after = records(&keeper);
+        let gone = before.difference(&after).map(|(_, record)| format!("- {record}"));
+        let new = after.difference(&before).map(|(_, record)| format!("+ {record}"));
+        let written: Vec<String> = gone.chain(new).collect();
+        let documented: Vec<String> = documented.iter().map(|line| plain(line)).collect();
+        println!("{}", written.join("\n"));
+        println!("--{}", documented.len());
+        before = after;
+    }
+}
