@@ -4,7 +4,7 @@
 mod common;
 
 use common::Client;
-use orbweaver_engine::environment::{Environment, HeldEnvironment, random_below};
+use orbweaver_engine::environment::{HeldEnvironment, random_below};
 use orbweaver_engine::store::MemoryStore;
 use std::collections::BTreeSet;
 
@@ -211,20 +211,20 @@ fn an_element_that_is_there_from_the_first_step_to_the_last_is_returned() {
         for walked in Walked::BOTH {
             for table in [Table::Kept, Table::Lost] {
                 let mut random = HeldEnvironment::new(0, seed);
-                let size = random_below(&mut random, 120) as usize;
+                let size = usize::try_from(random_below(&mut random, 120)).unwrap();
                 let store = filled(walked, size);
                 let mut steady: BTreeSet<String> = (0..size).map(|number| format!("n{number:04}")).collect();
                 // The walk has to end: it is disturbed for a while only.
                 let mut disturbances = 40;
                 let options = format!("COUNT {}", 1 + random_below(&mut random, 9));
                 let (names, _) = walk(walked, table, &store, &options, |client| {
-                    for _ in 0..random.random() % 4 {
+                    for _ in 0..random_below(&mut random, 4) {
                         if disturbances == 0 {
                             return;
                         }
                         disturbances -= 1;
                         let name = format!("n{:04}", random_below(&mut random, 150));
-                        if random.random() % 2 == 0 {
+                        if random_below(&mut random, 2) == 0 {
                             walked.remove(client, &name);
                             steady.remove(&name);
                         } else {
