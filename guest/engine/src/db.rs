@@ -149,10 +149,12 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors.
     pub fn write_collection(&mut self, at: &KeyAt, old: Option<&Meta>, collection: Collection) -> Result<()> {
-        if collection.count == 0 {
-            return self.write(at, old, None);
-        }
         let expire_at_ms = old.and_then(|old| old.expire_at_ms);
+        if collection.count == 0 {
+            // Its records are gone already: it leaves nothing to the sweep.
+            let emptied = Meta { expire_at_ms, body: Body::Collection(collection) };
+            return self.write(at, old.map(|_| &emptied), None);
+        }
         let new = Meta { expire_at_ms, body: Body::Collection(collection) };
         self.write(at, old, Some(&new))
     }
