@@ -1,0 +1,105 @@
+//! The component under wasmtime: exchanges, traps and what survives them.
+#![allow(clippy::unwrap_used)]
+
+use orbweaver::runtime::{Component, Delivery, Options, Orbweaver};
+use orbweaver_engine::store::MemoryStore;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+fn component() -> &'static Component {
+    static COMPONENT: OnceLock<Component> = OnceLock::new();
+    COMPONENT.get_or_init(|| Component::load().unwrap())
+}
+
+fn open(store: &MemoryStore, options: Options) -> Orbweaver {
+    let mut orbweaver = Orbweaver::open(component(), Box::new(store.clone()), options).unwrap();
+    (1..=3).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
+    orbweaver
+}
+
+fn with_panics() -> Options {
+    Options { settings: vec![("allow-debug-panic".into(), "yes".into())], ..Options::default() }
+}
+
+/// The replies to what several connections sent, and whether each is to be closed.
+fn exchange(orbweaver: &mut Orbweaver, inputs: &[(u64, &str)]) -> Vec<(String, bool)> {
+    let inputs: Vec<(u64, String)> = inputs.iter().map(|(connection, lines)| (*connection, lines.replace('\n', "\r\n") + "\r\n")).collect();
+    let deliveries: Vec<Delivery<'_>> =
+        inputs.iter().map(|(connection, input)| Delivery { connection: *connection, input: input.as_bytes() }).collect();
+    let outcome = orbweaver.exchange(&deliveries).unwrap();
+    let show = |reply: &[u8]| String::from_utf8_lossy(reply).trim_end().replace("\r\n", " ");
+    outcome.replies().map(|(answer, reply)| (show(reply), answer.close)).collect()
+}
+
+fn one(orbweaver: &mut Orbweaver, connection: u64, lines: &str) -> String {
+    exchange(orbweaver, &[(connection, lines)]).remove(0).0
+}
+
+#[test]
+fn connections_share_a_call_and_keep_their_own_replies() {
+    let mut orbweaver = open(&MemoryStore::new(), Options::default());
+    let replies = exchange(&mut orbweaver, &[(1, "SET k 1\nINCR k"), (2, "INCR k"), (3, "GET missing")]);
+    assert_eq!(replies, [("+OK :2".into(), false), (":3".into(), false), ("$-1".into(), false)]);
+}
+
+#[test]
+fn a_panic_costs_one_connection_an_error_and_the_others_go_on_with_what_they_had_said() {
+    let store = MemoryStore::new();
+    let mut orbweaver = open(&store, with_panics());
+    assert_eq!(one(&mut orbweaver, 2, "SELECT 5\nSET kept 1\nHELLO 3 SETNAME second").contains("+OK +OK"), true);
+    let replies = exchange(&mut orbweaver, &[(1, "SET first 1"), (3, "DEBUG PANIC"), (2, "INCR kept\nCLIENT GETNAME\nGET missing")]);
+    assert_eq!(replies[0], ("+OK".into(), false));
+    assert!(replies[1].0.starts_with("-ERR internal: ") && replies[1].1, "{replies:?}");
+    assert_eq!(replies[2], (":2 $6 second _".into(), false), "db, name and protocol survive");
+    assert_eq!(orbweaver.traps(), 2, "once in the group, once alone");
+    assert_eq!(one(&mut orbweaver, 1, "GET first"), "$1 1");
+}
+
+#[test]
+fn a_transaction_under_way_is_refused_after_a_trap() {
+    let mut orbweaver = open(&MemoryStore::new(), with_panics());
+    assert_eq!(one(&mut orbweaver, 1, "MULTI\nSET k 1"), "+OK +QUEUED");
+    assert_eq!(one(&mut orbweaver, 2, "WATCH k"), "+OK");
+    let _ = exchange(&mut orbweaver, &[(3, "DEBUG PANIC")]);
+    assert!(one(&mut orbweaver, 1, "EXEC").starts_with("-EXECABORT"));
+    assert_eq!(one(&mut orbweaver, 2, "MULTI\nSET k 2\nEXEC"), "+OK +QUEUED *-1");
+    assert_eq!(one(&mut orbweaver, 2, "GET k"), "$-1");
+}
+
+#[test]
+fn a_call_beyond_its_deadline_ends_and_the_data_is_whole() {
+    let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
+    let mut orbweaver = open(&MemoryStore::new(), options);
+    let long = "x".repeat(20_000);
+    assert_eq!(one(&mut orbweaver, 1, &format!("MSET a {long} b {long}y")), "+OK");
+    let (reply, close) = exchange(&mut orbweaver, &[(1, "LCS a b LEN")]).remove(0);
+    assert!(reply.starts_with("-ERR internal: ") && close, "{reply}");
+    assert_eq!(one(&mut orbweaver, 2, "STRLEN b"), ":20001");
+}
+
+#[test]
+fn memory_beyond_the_limit_ends_the_call_and_not_the_host() {
+    let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+    let mut orbweaver = open(&MemoryStore::new(), options);
+    assert_eq!(one(&mut orbweaver, 2, "SET k v"), "+OK");
+    let (reply, close) = exchange(&mut orbweaver, &[(1, "SETRANGE big 100000000 x")]).remove(0);
+    assert!(reply.starts_with("-ERR internal: ") && close, "{reply}");
+    assert_eq!(one(&mut orbweaver, 2, "GET k\nEXISTS big"), "$1 v :0");
+}
+
+#[test]
+fn what_is_not_whole_is_not_consumed() {
+    let mut orbweaver = open(&MemoryStore::new(), Options::default());
+    let input = b"SET k 1\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100\r\nxx";
+    let outcome = orbweaver.exchange(&[Delivery { connection: 1, input }]).unwrap();
+    let answer = &outcome.answers[0];
+    assert_eq!((answer.consumed, outcome.output.as_slice()), (9, &b"+OK\r\n"[..]));
+    assert_eq!(answer.needed, 4 + 9 + 7 + 6 + 102, "the request's own length");
+}
+
+#[test]
+fn an_unknown_setting_is_refused() {
+    let options = Options { settings: vec![("colour".into(), "blue".into())], ..Options::default() };
+    let error = Orbweaver::open(component(), Box::new(MemoryStore::new()), options).err().unwrap();
+    assert_eq!(error.to_string(), "unknown setting colour");
+}
