@@ -3,16 +3,23 @@
 //! Each file below holds the handlers of one group with its rows of the command table beside them. The rows are the one source
 //! for dispatch, `COMMAND`, the checks of MULTI, the keys that a transaction declares, and `docs/commands.md`.
 
+pub mod categories;
 pub mod expiry;
 pub mod flags;
+mod help;
 pub mod keyspec;
 pub mod options;
+pub mod reference;
 pub mod table;
 
+mod client;
+mod connection;
 mod hashes;
 mod keys;
 mod scan;
+mod server;
 mod strings;
+mod transactions;
 
 use crate::db::Db;
 use crate::error::Result;
@@ -42,6 +49,41 @@ pub struct Command {
     pub subcommands: &'static [Command],
     /// What runs it.
     pub run: Run,
+}
+
+impl Command {
+    /// A row of a command that has no keys and no subcommands.
+    #[must_use]
+    pub const fn without_keys(
+        group: Group,
+        name: &'static str,
+        arity: i32,
+        flags: Flags,
+        since: &'static str,
+        summary: &'static str,
+        run: Run,
+    ) -> Self {
+        Self { name, arity, flags, keys: KeySpec::None, group, since, summary, subcommands: &[], run }
+    }
+
+    /// Whether a request of `count` arguments, the name included, fits the arity.
+    #[must_use]
+    pub fn takes(&self, count: usize) -> bool {
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        if self.arity >= 0 { count == self.arity } else { count >= self.arity.saturating_neg() }
+    }
+
+    /// A row of a command that only has subcommands.
+    #[must_use]
+    pub const fn container(
+        group: Group,
+        name: &'static str,
+        since: &'static str,
+        summary: &'static str,
+        subcommands: &'static [Self],
+    ) -> Self {
+        Self { name, arity: -2, flags: Flags::NONE, keys: KeySpec::None, group, since, summary, subcommands, run: Run::Container }
+    }
 }
 
 /// Appends a value, or that there is none.

@@ -1,6 +1,6 @@
 //! Reading arguments: numbers and options with Redis' error texts.
 
-use crate::error::{Result, texts};
+use crate::error::{Error, Result, texts};
 use crate::number::parse_i64;
 use bytes::Bytes;
 
@@ -10,6 +10,24 @@ use bytes::Bytes;
 /// `ERR value is not an integer or out of range`.
 pub fn integer(argument: &[u8]) -> Result<i64> {
     parse_i64(argument).ok_or(texts::NOT_AN_INTEGER)
+}
+
+/// The db number of an argument.
+///
+/// # Errors
+/// Redis' errors for what is no 32-bit integer, and for what is no db.
+pub fn db_number(argument: &[u8], databases: usize) -> Result<usize> {
+    let number = i32::try_from(integer(argument)?)
+        .map_err(|_| Error::client("ERR value is out of range, value must between -2147483648 and 2147483647"))?;
+    known_db(number, databases)
+}
+
+/// The number of a db that there is.
+///
+/// # Errors
+/// `ERR DB index is out of range`.
+pub fn known_db(number: i32, databases: usize) -> Result<usize> {
+    usize::try_from(number).ok().filter(|&number| number < databases).ok_or(texts::DB_OUT_OF_RANGE)
 }
 
 /// Whether an argument is this option word, in any case.

@@ -1,10 +1,13 @@
 //! The command table.
 
-use super::{Command, hashes, keys, scan, strings};
+use super::{Command, client, connection, hashes, keys, scan, server, strings, transactions};
+use bytes::Bytes;
 use std::sync::LazyLock;
 
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     let groups = [
+        client::COMMANDS,
+        connection::COMMANDS,
         hashes::COMMANDS,
         keys::dbs::COMMANDS,
         keys::existence::COMMANDS,
@@ -13,7 +16,9 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         keys::moving::COMMANDS,
         keys::object::COMMANDS,
         scan::COMMANDS,
+        server::COMMANDS,
         strings::COMMANDS,
+        transactions::COMMANDS,
     ];
     let mut all: Vec<&'static Command> = groups.into_iter().flatten().collect();
     all.sort_by_key(|command| command.name);
@@ -38,6 +43,27 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
 pub fn find_subcommand(command: &'static Command, name: &[u8]) -> Option<&'static Command> {
     let second_word = |subcommand: &Command| subcommand.name.rsplit('|').next().unwrap_or_default();
     command.subcommands.iter().find(|subcommand| compare(second_word(subcommand), name).is_eq())
+}
+
+/// A command by its name, a subcommand by both words: `config|get`. In any case.
+#[must_use]
+pub fn find_by_full_name(name: &[u8]) -> Option<&'static Command> {
+    let mut words = name.splitn(2, |&byte| byte == b'|');
+    let command = find(words.next()?)?;
+    match words.next() {
+        Some(second) => find_subcommand(command, second),
+        None => Some(command),
+    }
+}
+
+/// The command of a full request: the subcommand where the command has subcommands and the second argument names one.
+#[must_use]
+pub fn resolve(request: &[Bytes]) -> Option<&'static Command> {
+    let command = find(request.first()?)?;
+    match request.get(1) {
+        Some(second) if !command.subcommands.is_empty() => find_subcommand(command, second),
+        _ => Some(command),
+    }
 }
 
 fn compare(own: &str, name: &[u8]) -> std::cmp::Ordering {

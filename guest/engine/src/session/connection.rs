@@ -174,6 +174,11 @@ impl Connections {
         self.by_id.get_mut(&id)
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     /// All connections, by number.
     pub fn iter(&mut self) -> impl Iterator<Item = &mut Connection> {
         self.by_id.values_mut()

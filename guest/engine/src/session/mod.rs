@@ -109,11 +109,13 @@ impl Engine {
         let authenticated = self.server.settings.password.is_none();
         self.server.stats.connections_received += 1;
         self.connections.add(connection, address, state, authenticated, now_ms);
+        self.server.connected_clients = self.connections.len();
     }
 
     /// Forgets a connection.
     pub fn disconnect(&mut self, connection: u64) {
         self.connections.remove(connection);
+        self.server.connected_clients = self.connections.len();
     }
 
     /// Runs everything that is whole in the deliveries and answers it. All of it shares as few transactions as possible; replies
@@ -223,4 +225,14 @@ pub struct Session<'e> {
     pub environment: &'e mut dyn Environment,
     /// The clock of this call: Unix time in milliseconds.
     pub now_ms: u64,
+}
+
+impl Session<'_> {
+    /// The connection that the command came on.
+    ///
+    /// # Errors
+    /// Where it has gone meanwhile.
+    pub fn connection(&mut self) -> Result<&mut Connection> {
+        self.connections.get(self.id).ok_or(crate::error::Error::client("ERR the connection is gone"))
+    }
 }

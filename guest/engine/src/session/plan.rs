@@ -4,7 +4,7 @@
 use super::{Engine, Session};
 use crate::command::flags::Flags;
 use crate::command::{Command, Run, TransactionCommand, table};
-use crate::error::{self, Error, Result, texts};
+use crate::error::{self, Error, Result};
 use crate::layout::KeyAt;
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
@@ -135,9 +135,7 @@ fn look_up(args: &[Bytes]) -> Result<&'static Command> {
         ([], _) | (_, None) => command,
         (_, Some(second)) => table::find_subcommand(command, second).ok_or_else(|| unknown_subcommand(command, second))?,
     };
-    let count = i32::try_from(args.len()).unwrap_or(i32::MAX);
-    let fits = if command.arity >= 0 { count == command.arity } else { count >= command.arity.saturating_neg() };
-    if fits { Ok(command) } else { Err(wrong_arity(command.name)) }
+    if command.takes(args.len()) { Ok(command) } else { Err(wrong_arity(command.name)) }
 }
 
 /// The error for a wrong number of arguments.
@@ -319,13 +317,4 @@ fn discard(connection: &mut Connection) -> Result<()> {
     }
     connection.watched.clear();
     Ok(())
-}
-
-/// The db number of an argument.
-///
-/// # Errors
-/// Redis' errors for what is no number, or out of range.
-pub fn db_number(argument: &[u8], databases: usize) -> Result<usize> {
-    let number = crate::number::parse_i64(argument).ok_or(texts::NOT_AN_INTEGER)?;
-    usize::try_from(number).ok().filter(|&number| number < databases).ok_or(texts::DB_OUT_OF_RANGE)
 }

@@ -22,12 +22,17 @@ pub struct Stats {
 pub struct Server {
     /// Limits and options.
     pub settings: Settings,
-    /// What the host tells of itself for INFO: `section.name` -> text.
+    /// What the host tells of itself: `section.name` (`server.tcp_port`) -> text. INFO shows it in that section, in the place of
+    /// what the engine would say; some parameters of CONFIG GET are read from it too.
     pub facts: BTreeMap<String, String>,
     /// Counters.
     pub stats: Stats,
     /// Where recent SCANs and HSCANs left off.
     pub scan_positions: Positions,
+    /// How many connections there are.
+    pub connected_clients: usize,
+    /// What `CONFIG SET proto-max-bulk-len` cannot go beyond, in bytes: what the host has set.
+    pub max_string_bytes_limit: usize,
     /// When the instance was made: Unix time in milliseconds.
     pub started_ms: u64,
     /// A client has asked the server to stop.
@@ -39,10 +44,12 @@ impl Server {
     #[must_use]
     pub fn new(settings: Settings, now_ms: u64) -> Self {
         Self {
+            max_string_bytes_limit: settings.max_string_bytes,
             settings,
             facts: BTreeMap::new(),
             stats: Stats::default(),
             scan_positions: Positions::default(),
+            connected_clients: 0,
             started_ms: now_ms,
             shutdown: false,
         }

@@ -7,21 +7,15 @@ pub mod listing;
 pub mod moving;
 pub mod object;
 
-use super::Context;
-use super::options::integer;
-use crate::error::{Error, Result, texts};
+use super::{Context, options};
+use crate::error::Result;
 
-/// The db number of an argument.
-///
-/// # Errors
-/// Redis' errors for what is no 32-bit integer, and for what is no db.
+/// The db number of an argument, see [`options::db_number`].
 fn db_number(context: &Context, argument: &[u8]) -> Result<usize> {
-    let number = i32::try_from(integer(argument)?)
-        .map_err(|_| Error::client("ERR value is out of range, value must between -2147483648 and 2147483647"))?;
-    known_db(context, number)
+    options::db_number(argument, context.db.catalog.spaces.len())
 }
 
+/// The number of a db that there is, see [`options::known_db`].
 fn known_db(context: &Context, number: i32) -> Result<usize> {
-    let databases = context.db.catalog.spaces.len();
-    usize::try_from(number).ok().filter(|&number| number < databases).ok_or(texts::DB_OUT_OF_RANGE)
+    options::known_db(number, context.db.catalog.spaces.len())
 }

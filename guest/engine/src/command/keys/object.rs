@@ -1,6 +1,7 @@
 //! OBJECT: how Redis would hold a value.
 
 use crate::command::flags::Flags;
+use crate::command::help::help;
 use crate::command::keyspec::KeySpec;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result};
@@ -53,7 +54,7 @@ const SUBCOMMANDS: &[Command] = &[
         since: "6.2.0",
         summary: "Lists the subcommands.",
         subcommands: &[],
-        run: Run::Data(help),
+        run: Run::Session(help),
     },
     Command {
         name: "object|idletime",
@@ -118,24 +119,5 @@ fn reference_count(context: &mut Context, reply: &mut Reply) -> Result<()> {
         Some((_, meta)) => reply.integer(encoding::reference_count(&meta)),
         None => reply.null(),
     }
-    Ok(())
-}
-
-fn help(_: &mut Context, reply: &mut Reply) -> Result<()> {
-    let lines = [
-        "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "ENCODING <key>",
-        "    The name of the encoding that Redis would hold the value in.",
-        "FREQ <key>",
-        "    An error: accesses are not counted.",
-        "IDLETIME <key>",
-        "    0: access times are not kept.",
-        "REFCOUNT <key>",
-        "    How many keys share the value.",
-        "HELP",
-        "    These lines.",
-    ];
-    reply.array(lines.len());
-    lines.iter().for_each(|line| reply.simple(line));
     Ok(())
 }

@@ -1,0 +1,80 @@
+//! CLIENT KILL: marks connections, the host closes them.
+
+use super::arg;
+use super::list::{ClientType, local_address};
+use crate::command::options::is_word;
+use crate::error::{Error, Result, repeated, texts};
+use crate::number::parse_i64;
+use crate::resp::reply::Reply;
+use crate::session::{Connection, Session};
+use bytes::Bytes;
+
+/// Which connections to close: those that fit every filter.
+struct Filter<'a> {
+    id: Option<u64>,
+    client_type: Option<ClientType>,
+    address: Option<&'a Bytes>,
+    local_address: Option<&'a Bytes>,
+    skip_me: bool,
+}
+
+impl<'a> Filter<'a> {
+    fn parse(options: &'a [Bytes]) -> Result<Self> {
+        let mut filter = Self { id: None, client_type: None, address: None, local_address: None, skip_me: true };
+        for option in options.chunks(2) {
+            let [name, value] = option else { return Err(texts::SYNTAX) };
+            if is_word(name, "id") {
+                let id = parse_i64(value).and_then(|id| u64::try_from(id).ok()).filter(|&id| id > 0);
+                filter.id = Some(id.ok_or(Error::client("ERR client-id should be greater than 0"))?);
+            } else if is_word(name, "type") {
+                filter.client_type = Some(ClientType::parse(value)?);
+            } else if is_word(name, "addr") {
+                filter.address = Some(value);
+            } else if is_word(name, "laddr") {
+                filter.local_address = Some(value);
+            } else if is_word(name, "user") {
+                if value.as_ref() != b"default" {
+                    let user = repeated(value, value.len());
+                    return Err(Error::Client(format!("ERR No such user '{user}'").into()));
+                }
+            } else if is_word(name, "skipme") && (is_word(value, "yes") || is_word(value, "no")) {
+                filter.skip_me = is_word(value, "yes");
+            } else {
+                return Err(texts::SYNTAX);
+            }
+        }
+        Ok(filter)
+    }
+
+    fn fits(&self, connection: &Connection, local_address: &str, own_id: u64) -> bool {
+        self.id.is_none_or(|id| id == connection.id)
+            && self.client_type.is_none_or(|client_type| client_type == ClientType::Normal)
+            && self.address.is_none_or(|address| address == connection.address.as_bytes())
+            && self.local_address.is_none_or(|address| address == local_address.as_bytes())
+            && !(self.skip_me && connection.id == own_id)
+    }
+}
+
+/// `CLIENT KILL addr`, or `CLIENT KILL filter value [filter value ...]`.
+pub fn kill(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+    let old_form = args.len() == 3;
+    let filter = if old_form {
+        Filter { id: None, client_type: None, address: Some(arg(args, 2)), local_address: None, skip_me: false }
+    } else {
+        Filter::parse(args.get(2..).unwrap_or_default())?
+    };
+    let (own_id, local_address) = (session.id, local_address(session.server).to_owned());
+    let mut killed = 0;
+    for connection in session.connections.iter().filter(|connection| !connection.closing) {
+        if filter.fits(connection, &local_address, own_id) {
+            connection.closing = true;
+            killed += 1;
+        }
+    }
+    match (old_form, killed) {
+        (true, 0) => return Err(Error::client("ERR No such client")),
+        (true, _) => reply.ok(),
+        (false, _) => reply.integer(killed),
+    }
+    Ok(())
+}

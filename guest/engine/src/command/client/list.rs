@@ -1,0 +1,89 @@
+//! CLIENT LIST and CLIENT INFO.
+
+use crate::command::options::is_word;
+use crate::error::{Error, Result, repeated, texts};
+use crate::number::parse_i64;
+use crate::resp::reply::{Protocol, Reply};
+use crate::session::{Connection, Server, Session};
+use bytes::Bytes;
+
+/// Which clients are meant. There are no replicas, no masters and no subscribers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientType {
+    /// An ordinary client: each of ours.
+    Normal,
+    /// Any other type.
+    Other,
+}
+
+impl ClientType {
+    /// The type of that name, in any case.
+    ///
+    /// # Errors
+    /// Redis' error for unknown types.
+    pub fn parse(name: &Bytes) -> Result<Self> {
+        if is_word(name, "normal") {
+            return Ok(Self::Normal);
+        }
+        if ["master", "slave", "replica", "pubsub"].iter().any(|other| is_word(name, other)) {
+            return Ok(Self::Other);
+        }
+        Err(Error::Client(format!("ERR Unknown client type '{}'", repeated(name, name.len())).into()))
+    }
+}
+
+/// The server's end of every connection, as far as the host tells it.
+pub fn local_address(server: &Server) -> &str {
+    server.facts.get("server.listen_address").map_or("", String::as_str)
+}
+
+/// `CLIENT LIST [TYPE type] [ID id ...]`.
+pub fn list(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+    let (now_ms, local_address) = (session.now_ms, local_address(session.server).to_owned());
+    let mut lines = String::new();
+    match args.get(2..).unwrap_or_default() {
+        [] => lines.extend(session.connections.iter().map(|connection| line(connection, &local_address, now_ms))),
+        [option, name] if is_word(option, "type") => {
+            if ClientType::parse(name)? == ClientType::Normal {
+                lines.extend(session.connections.iter().map(|connection| line(connection, &local_address, now_ms)));
+            }
+        }
+        [option, ids @ ..] if is_word(option, "id") && !ids.is_empty() => {
+            for id in ids {
+                let id = parse_i64(id).ok_or(Error::client("ERR Invalid client ID"))?;
+                let connection = u64::try_from(id).ok().and_then(|id| session.connections.get(id));
+                lines.extend(connection.map(|connection| line(connection, &local_address, now_ms)));
+            }
+        }
+        _ => return Err(texts::SYNTAX),
+    }
+    reply.verbatim("txt", &lines);
+    Ok(())
+}
+
+/// `CLIENT INFO`.
+pub fn info(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
+    let (now_ms, local_address) = (session.now_ms, local_address(session.server).to_owned());
+    reply.verbatim("txt", &line(session.connection()?, &local_address, now_ms));
+    Ok(())
+}
+
+/// One client as the [CLIENT LIST](https://redis.io/docs/latest/commands/client-list/) page has it. Sockets and buffers are the
+/// host's: what concerns them is 0, and the socket -1.
+fn line(connection: &Connection, local_address: &str, now_ms: u64) -> String {
+    let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;
+    let Connection { id, address, name, db, last_command, library_name, library_version, .. } = connection;
+    let (age, idle) = (seconds_since(connection.connected_ms), seconds_since(connection.active_ms));
+    let flags = [(connection.queue.is_some(), 'x'), (connection.closing, 'c'), (connection.no_evict, 'e'), (connection.no_touch, 'T')];
+    let mut flags: String = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
+    if flags.is_empty() {
+        flags.push('N');
+    }
+    let multi = connection.queue.as_ref().map_or_else(|| "-1".to_owned(), |queue| queue.len().to_string());
+    let resp = if connection.protocol == Protocol::Resp3 { 3 } else { 2 };
+    format!(
+        "id={id} addr={address} laddr={local_address} fd=-1 name={name} age={age} idle={idle} flags={flags} db={db} sub=0 psub=0 ssub=0 \
+         multi={multi} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={last_command} \
+         user=default redir=-1 resp={resp} lib-name={library_name} lib-ver={library_version}\n"
+    )
+}

@@ -1,0 +1,104 @@
+//! `docs/commands.md`, made from the command table.
+//!
+//! The rows say what there is; [`DIFFERENCES`] says where a command is not what it is in Redis 7.2, and why.
+
+use super::keyspec::KeySpec;
+use super::{Command, table};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Where a command differs from Redis 7.2, with the reason. Names are those of the table's rows, sorted.
+pub const DIFFERENCES: &[(&str, &str)] = &[
+    ("acl", "there is one user, `default`, who may do everything: no users can be made"),
+    ("client|list", "`laddr` is what the host tells; sizes of buffers are 0 and `fd` is -1, for sockets are the host's"),
+    ("client|no-evict", "kept and shown only: nobody is evicted"),
+    ("client|no-touch", "kept and shown only: uses of keys are not counted"),
+    ("client|pause", "refused: the engine cannot hold commands back"),
+    ("client|tracking", "`ON` is refused: there is no invalidation"),
+    ("client|unblock", "always 0: no command blocks"),
+    ("client|unpause", "always `OK`: nothing is paused"),
+    ("command", "the flags of keys follow from the command's: `RO, access` or `RW, access, update`"),
+    ("command|docs", "summary, since, group and subcommands; no arguments, history and complexity"),
+    ("config|get", "the parameters that clients ask for; those of the host are as it tells them"),
+    ("config|rewrite", "refused: there is no configuration file"),
+    (
+        "config|set",
+        "sets `proto-max-bulk-len`, up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
+         refuse others with the reason: a password that is lost with an instance would open the server",
+    ),
+    ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
+    (
+        "info",
+        "`keyspace` walks the keys, at most 100,000 a db; `more=1` says that there are more. Memory, processor and process are as the host tells; \
+         `commandstats` and `latencystats` are empty: the engine measures no times",
+    ),
+    ("memory|doctor", "nothing to diagnose: data is in the store"),
+    ("memory|stats", "only what the host tells of its memory"),
+    ("memory|usage", "bytes of the records in the store before compression; hashes are estimated from the first `SAMPLES` fields"),
+    ("object|encoding", "the encoding that Redis would choose by its defaults; records have one encoding for each type"),
+    ("object|freq", "accesses are not counted: always the error of a Redis without an LFU policy"),
+    ("object|idletime", "always 0: access times are not kept"),
+    ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
+    ("slowlog", "always empty: the engine measures no times"),
+];
+
+/// The page: a table for each group.
+#[must_use]
+pub fn markdown() -> String {
+    let mut groups: BTreeMap<&str, Vec<&Command>> = BTreeMap::new();
+    for command in table::all() {
+        groups.entry(command.group.name()).or_default().push(command);
+    }
+    let mut page = String::from(
+        "# Commands\n\n\
+         Replies and error texts are those of Redis 7.2, in RESP2 and RESP3; the last column says where they are not, and why. *Since* is the version \
+         of Redis that brought the command. HELP subcommands list what there is here, in words of their own.\n\n\
+         This page is made from the engine's command table: `cargo run -p orbweaver-engine --example generate_docs` writes it, a test compares it.\n",
+    );
+    for (group, commands) in groups {
+        // Writing to a string cannot fail.
+        let _ = write!(page, "\n## {}\n\n", heading(group));
+        page.push_str("| command | since | what it does | keys | differs from Redis 7.2 |\n|---|---|---|---|---|\n");
+        for command in commands.into_iter().flat_map(|command| std::iter::once(command).chain(command.subcommands)) {
+            page.push_str(&row(command));
+        }
+    }
+    page
+}
+
+fn heading(group: &str) -> String {
+    let mut letters = group.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
+fn row(command: &Command) -> String {
+    let name = command.name.replace('|', " ").to_ascii_uppercase();
+    let difference = DIFFERENCES.iter().find(|(name, _)| *name == command.name).map_or("", |(_, difference)| difference);
+    format!("| {name} | {} | {} | {} | {difference} |\n", command.since, command.summary, keys(command.keys))
+}
+
+/// Which arguments are keys, in words. Positions count from the name, which is 0.
+fn keys(keys: KeySpec) -> String {
+    match keys {
+        KeySpec::Range { first, last, .. } if i32::try_from(first) == Ok(last) => first.to_string(),
+        KeySpec::Range { first, last: -1, step: 1 } => format!("{first} and all behind"),
+        KeySpec::Range { first, last: -1, step } => format!("{first} and every {step}. behind"),
+        KeySpec::Range { first, last, .. } => format!("{first} to {last}"),
+        KeySpec::Counted { count_at, also: 0 } => format!("as many as {count_at} says"),
+        KeySpec::Counted { count_at, also } => format!("{also}, and as many as {count_at} says"),
+        KeySpec::None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DIFFERENCES, table};
+
+    #[test]
+    fn differences_are_sorted_and_of_commands_that_exist() {
+        assert!(DIFFERENCES.is_sorted_by(|left, right| left.0 < right.0));
+        for (name, _) in DIFFERENCES {
+            assert!(table::find_by_full_name(name.as_bytes()).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! MEMORY: what keys take, and what the host tells of its memory.
+
+use crate::command::Context;
+use crate::command::options::{integer, is_word};
+use crate::error::{Result, texts};
+use crate::layout::{Collection, KeyAt, Kind};
+use crate::resp::reply::Reply;
+use crate::session::Session;
+use crate::store::Direction;
+use crate::transaction::Scan;
+use bytes::Bytes;
+
+/// How many elements MEMORY USAGE looks at where SAMPLES does not say.
+const DEFAULT_SAMPLES: usize = 5;
+
+/// `MEMORY USAGE key [SAMPLES count]`: bytes of the key's records in the store, before compression. Collections are estimated from
+/// the first `count` elements (0: from all). Null for absent keys.
+pub fn usage(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    let samples = parse_samples(context.args.get(3..).unwrap_or_default())?;
+    let at = context.db.at(context.arg(2))?;
+    let Some(meta) = context.db.find(&at)? else {
+        reply.null();
+        return Ok(());
+    };
+    let (keyspace, key) = context.db.layout.meta_record(&at);
+    let value_bytes = context.db.transaction.get(keyspace, &key)?.map_or(0, |value| value.len());
+    let element_bytes = match meta.collection() {
+        Some(collection) => elements_usage(context, &at, collection, samples)?,
+        None => 0,
+    };
+    let bytes = element_bytes.saturating_add(u64::try_from(key.len() + value_bytes).unwrap_or(u64::MAX));
+    reply.integer(i64::try_from(bytes).unwrap_or(i64::MAX));
+    Ok(())
+}
+
+fn parse_samples(options: &[Bytes]) -> Result<usize> {
+    let mut samples = DEFAULT_SAMPLES;
+    for option in options.chunks(2) {
+        let [name, count] = option else { return Err(texts::SYNTAX) };
+        if !is_word(name, "samples") {
+            return Err(texts::SYNTAX);
+        }
+        samples = match usize::try_from(integer(count)?) {
+            Ok(0) => usize::MAX,
+            Ok(count) => count,
+            Err(_) => return Err(texts::SYNTAX),
+        };
+    }
+    Ok(samples)
+}
+
+/// Mean size of the first `samples` elements, times their number.
+fn elements_usage(context: &mut Context, at: &KeyAt, collection: Collection, samples: usize) -> Result<u64> {
+    // No command makes the other kinds.
+    if collection.kind != Kind::Hash {
+        return Ok(0);
+    }
+    let (keyspace, range) = context.db.layout.fields(at, collection.version);
+    let mut scan = Scan::new(keyspace, range, Direction::Forward, samples);
+    let (mut bytes, mut seen) = (0_u64, 0_u64);
+    for _ in 0..samples {
+        let Some((key, value)) = context.db.transaction.next(&mut scan)? else { break };
+        bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
+        seen += 1;
+    }
+    Ok(bytes.saturating_mul(collection.count).checked_div(seen).unwrap_or(0))
+}
+
+/// `MEMORY STATS`: what the host tells of its memory; the engine knows nothing of it.
+pub fn statistics(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
+    let names = [("peak.allocated", "memory.used_memory_peak"), ("total.allocated", "memory.used_memory")];
+    let fact = |name: &str| session.server.facts.get(name)?.parse::<i64>().ok();
+    let known: Vec<(&str, i64)> = names.iter().filter_map(|(name, key)| Some((*name, fact(key)?))).collect();
+    reply.map(known.len());
+    for (name, bytes) in known {
+        reply.text(name);
+        reply.integer(bytes);
+    }
+    Ok(())
+}
+
+/// `MEMORY DOCTOR`.
+pub fn doctor(_: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
+    reply.verbatim("txt", "Data lives in the store, not in memory: there is nothing to diagnose here.\n");
+    Ok(())
+}
+
+/// `MEMORY MALLOC-STATS`: Redis' answer for allocators without statistics.
+pub fn allocator_statistics(_: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
+    reply.text("Stats not supported for the current allocator");
+    Ok(())
+}
+
+/// `MEMORY PURGE`: nothing is held back that could be given away.
+pub fn purge(_: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
+    reply.ok();
+    Ok(())
+}
