@@ -15,8 +15,7 @@ fn the_component_imports_a_store_a_clock_randomness_and_a_log_line_and_nothing_e
     let component_type = component.component_type();
     let mut imports = names(component_type.imports(&engine));
     imports.sort_unstable();
-    let expected =
-        ["orbweaver:engine/log@0.1.0", "orbweaver:kv/store@0.1.0", "wasi:clocks/wall-clock@0.2.0", "wasi:random/random@0.2.0"];
+    let expected = ["orbweaver:engine/log@0.1.0", "orbweaver:kv/store@0.1.0", "wasi:clocks/wall-clock@0.2.0", "wasi:random/random@0.2.0"];
     assert_eq!(imports, expected);
     let mut exports = names(component_type.exports(&engine));
     exports.sort_unstable();

@@ -12,7 +12,7 @@ pub use load::LoadReport;
 use crate::db::Versions;
 use crate::error::{Error, Result};
 use crate::layout::{Catalog, Finding, Layout, Swept};
-use crate::session::Engine;
+use crate::session::{Engine, VERSION_BLOCK};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
 
@@ -89,7 +89,7 @@ impl Engine {
             Ok(value) => workspace.transaction.commit().map(|()| value).map_err(Error::from),
             Err(Error::OutOfVersions) => {
                 drop(workspace);
-                self.reserve_versions()?;
+                self.reserve_versions(VERSION_BLOCK)?;
                 Err(StoreError::Conflict.into())
             }
             Err(error) => Err(error),

@@ -11,6 +11,7 @@ mod server;
 
 pub use connection::{Connection, ReplyMode};
 pub(crate) use plan::wrong_arity;
+pub(crate) use run::VERSION_BLOCK;
 pub use server::{Server, Stats};
 
 use crate::db::Versions;
@@ -137,7 +138,7 @@ impl Engine {
     }
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
-    fn take_requests(&mut self, delivery: &Delivery, now_ms: u64, group: &mut Vec<Job>, answers: &mut Vec<Answer>) {
+    fn take_requests(&mut self, delivery: &Delivery, now_ms: u64, group: &mut Vec<Job>, answers: &mut [Answer]) {
         let position = answers.len().saturating_sub(1);
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
@@ -203,7 +204,7 @@ impl Engine {
     }
 
     /// Marks the answers of connections that are to be closed, and adds those of connections that delivered nothing.
-    fn close_connections(&mut self, answers: &mut Vec<Answer>) {
+    fn close_connections(&mut self, answers: &mut [Answer]) {
         for connection in self.connections.closing() {
             match answers.iter_mut().find(|answer| answer.connection == connection) {
                 Some(answer) => answer.close = true,

@@ -18,7 +18,7 @@ const MAX_ATTEMPTS: u32 = 100;
 /// A group whose changes are larger is committed before it goes on.
 const MAX_PENDING_BYTES: usize = 4 << 20;
 /// How many versions are reserved at a time.
-const VERSION_BLOCK: u64 = 4096;
+pub(crate) const VERSION_BLOCK: u64 = 4096;
 
 impl Engine {
     /// Runs jobs in their order and returns a reply for each. Nothing is lost between them: where the group cannot be written as
@@ -29,7 +29,7 @@ impl Engine {
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
             let versions = self.versions;
-            let error = match self.attempt(group, now_ms) {
+            let mut error = match self.attempt(group, now_ms) {
                 Ok(done) => {
                     rest = rest.get(done.len()..).unwrap_or_default();
                     replies.extend(done);
@@ -44,8 +44,14 @@ impl Engine {
             // What FLUSHALL and SWAPDB have done to the catalog is not in the store.
             self.catalog_epoch = None;
             attempts += 1;
+            if error == Error::OutOfVersions && attempts < MAX_ATTEMPTS {
+                // A transaction that makes very many collections needs few attempts all the same.
+                match self.reserve_versions(VERSION_BLOCK << attempts.saturating_sub(1).min(10)) {
+                    Ok(()) => continue,
+                    Err(why) => error = why,
+                }
+            }
             let again = match &error {
-                Error::OutOfVersions => self.reserve_versions().is_ok() && attempts < MAX_ATTEMPTS,
                 Error::Store(StoreError::TooLarge { .. } | StoreError::ReadOnly) if group.len() > 1 => {
                     width = 1;
                     true
@@ -137,23 +143,16 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn reserve_versions(&mut self) -> Result<()> {
-        for _ in 0..MAX_ATTEMPTS {
-            let scope = Scope::Keys(vec![self.layout.versions_lock_key()]);
-            let mut transaction = Transaction::begin(self.store.as_mut(), scope)?;
-            let first = self.layout.reserve_versions(&mut transaction, VERSION_BLOCK)?;
-            match transaction.commit() {
-                Ok(()) => {
-                    // What follows directly on what is left extends it: no gap, whatever the grouping.
-                    let next = if first == self.versions.end && self.versions.next > 0 { self.versions.next } else { first };
-                    self.versions = Versions { next, end: first.saturating_add(VERSION_BLOCK) };
-                    return Ok(());
-                }
-                Err(StoreError::Conflict) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(StoreError::Conflict.into())
+    /// Reserves versions. A conflict is the caller's to try again.
+    pub(crate) fn reserve_versions(&mut self, count: u64) -> Result<()> {
+        let scope = Scope::Keys(vec![self.layout.versions_lock_key()]);
+        let mut transaction = Transaction::begin(self.store.as_mut(), scope)?;
+        let first = self.layout.reserve_versions(&mut transaction, count)?;
+        transaction.commit()?;
+        // What follows directly on what is left extends it: no gap, whatever the grouping.
+        let next = if first == self.versions.end && self.versions.next > 0 { self.versions.next } else { first };
+        self.versions = Versions { next, end: first.saturating_add(count) };
+        Ok(())
     }
 
     /// Whether a watched key is known to have changed: EXEC looks before it lets queued commands change the connection.
