@@ -204,7 +204,7 @@ impl Engine {
     }
 
     /// Marks the answers of connections that are to be closed, and adds those of connections that delivered nothing.
-    fn close_connections(&mut self, answers: &mut [Answer]) {
+    fn close_connections(&mut self, answers: &mut Vec<Answer>) {
         for connection in self.connections.closing() {
             match answers.iter_mut().find(|answer| answer.connection == connection) {
                 Some(answer) => answer.close = true,
