@@ -17,8 +17,8 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("client|tracking", "`ON` is refused: there is no invalidation"),
     ("client|unblock", "always 0: no command blocks"),
     ("client|unpause", "always `OK`: nothing is paused"),
-    ("command", "the flags of keys follow from the command's: `RO, access` or `RW, access, update`"),
     ("command|docs", "summary, since, group and subcommands; no arguments, history and complexity"),
+    ("command|getkeysandflags", "flags that depend on options (those of SET) are shown as COMMAND INFO shows them"),
     ("config|get", "the parameters that clients ask for; those of the host are as it tells them"),
     ("config|rewrite", "refused: there is no configuration file"),
     (

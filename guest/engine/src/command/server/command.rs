@@ -1,7 +1,7 @@
 //! COMMAND: the command table as clients see it.
 
+use super::key_flags::{self, KeyFlags};
 use super::tips;
-use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::options::is_word;
 use crate::command::{Command, categories, table};
@@ -70,46 +70,43 @@ fn write_words<S: AsRef<str>>(words: &[S], reply: &mut Reply) {
     words.iter().for_each(|word| reply.simple(word.as_ref()));
 }
 
-/// What a command does to its keys: as much as follows from its flags.
-fn key_flags(command: &Command) -> &'static [&'static str] {
-    if command.flags.has(Flags::WRITE) {
-        &["RW", "access", "update"]
-    } else if command.flags.has(Flags::READONLY) {
-        &["RO", "access"]
-    } else {
-        &["RO"]
-    }
-}
-
 fn write_key_specifications(command: &Command, reply: &mut Reply) {
     let number = |position: usize| i64::try_from(position).unwrap_or(i64::MAX);
+    let flags = key_flags::of(command);
+    let for_all = flags.first().copied().unwrap_or_default();
     match command.keys {
-        KeySpec::Range { first, last, step } => {
+        KeySpec::Range { first, last, step } if flags.len() == 1 => {
             reply.set(1);
-            write_range(command, number(first), last.into(), number(step), reply);
+            write_range(for_all, number(first), last.into(), number(step), reply);
+        }
+        KeySpec::Range { first, step, .. } => {
+            reply.set(flags.len());
+            for (key, own) in (number(first)..).step_by(step.max(1)).zip(flags) {
+                write_range(own, key, key, 1, reply);
+            }
         }
         KeySpec::Counted { count_at, also } => {
             reply.set(if also > 0 { 2 } else { 1 });
             if also > 0 {
-                write_range(command, number(also), number(also), 1, reply);
+                write_range(for_all, number(also), number(also), 1, reply);
             }
             let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
-            write_key_specification(command, number(count_at), "keynum", &counted, reply);
+            write_key_specification(for_all, number(count_at), "keynum", &counted, reply);
         }
         KeySpec::None => reply.set(0),
     }
 }
 
 /// In a specification the last key counts from the first one, or from the end.
-fn write_range(command: &Command, first: i64, last: i64, step: i64, reply: &mut Reply) {
+fn write_range(flags: KeyFlags, first: i64, last: i64, step: i64, reply: &mut Reply) {
     let last = if last < 0 { last } else { last - first };
-    write_key_specification(command, first, "range", &[("lastkey", last), ("keystep", step), ("limit", 0)], reply);
+    write_key_specification(flags, first, "range", &[("lastkey", last), ("keystep", step), ("limit", 0)], reply);
 }
 
-fn write_key_specification(command: &Command, index: i64, find_keys: &str, numbers: &[(&str, i64)], reply: &mut Reply) {
+fn write_key_specification(flags: KeyFlags, index: i64, find_keys: &str, numbers: &[(&str, i64)], reply: &mut Reply) {
     reply.map(3);
     reply.text("flags");
-    write_words(key_flags(command), reply);
+    write_words(flags, reply);
     reply.text("begin_search");
     write_step("index", &[("index", index)], reply);
     reply.text("find_keys");
@@ -166,10 +163,11 @@ pub fn get_keys(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()
 pub fn get_keys_and_flags(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     let (command, keys) = keys_of(args.get(2..).unwrap_or_default())?;
     reply.array(keys.len());
-    for key in keys {
+    let flags = key_flags::of(command);
+    for (position, key) in keys.into_iter().enumerate() {
         reply.array(2);
         reply.bulk(key);
-        write_words(key_flags(command), reply);
+        write_words(flags.get(position).or(flags.first()).copied().unwrap_or_default(), reply);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ mod command;
 mod config;
 mod debug;
 mod info;
+mod key_flags;
 mod memory;
 mod parameters;
 mod slowlog;

@@ -1,0 +1,66 @@
+//! What commands do to their keys, in the words of COMMAND: `RO`, `RW`, `OW` (overwrites) or `RM` (removes) the key, and accesses,
+//! inserts, updates or deletes its value. See <https://redis.io/docs/latest/develop/reference/key-specs/>.
+
+use crate::command::Command;
+use crate::command::flags::Flags;
+
+/// The flags of one key.
+pub type KeyFlags = &'static [&'static str];
+
+/// What does not follow from a command's own flags. More than one entry: the first is of the first key, the second of the second.
+const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
+    (
+        &[
+            "exists",
+            "hexists",
+            "hlen",
+            "hstrlen",
+            "memory|usage",
+            "object|encoding",
+            "object|freq",
+            "object|idletime",
+            "object|refcount",
+            "strlen",
+            "touch",
+            "type",
+        ],
+        &[&["RO"]],
+    ),
+    (&["append", "hsetnx"], &[&["RW", "insert"]]),
+    (&["expire", "expireat", "hmset", "hset", "persist", "pexpire", "pexpireat", "setrange"], &[&["RW", "update"]]),
+    (&["getdel"], &[&["RW", "access", "delete"]]),
+    (&["hdel"], &[&["RW", "delete"]]),
+    (&["del", "unlink"], &[&["RM", "delete"]]),
+    (&["mset", "psetex", "setex"], &[&["OW", "update"]]),
+    (&["msetnx", "setnx"], &[&["OW", "insert"]]),
+    (&["set"], &[&["RW", "access", "update", "variable_flags"]]),
+    (&["copy"], &[&["RO", "access"], &["OW", "update"]]),
+    (&["rename"], &[&["RW", "access", "delete"], &["OW", "update"]]),
+    (&["renamenx"], &[&["RW", "access", "delete"], &["OW", "insert"]]),
+];
+
+/// What a command does to its keys: one entry for all of them, or one for each.
+pub fn of(command: &Command) -> &'static [KeyFlags] {
+    if let Some((_, flags)) = PARTICULAR.iter().find(|(names, _)| names.contains(&command.name)) {
+        flags
+    } else if command.flags.has(Flags::WRITE) {
+        &[&["RW", "access", "update"]]
+    } else if command.flags.has(Flags::READONLY) {
+        &[&["RO", "access"]]
+    } else {
+        &[&["RO"]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PARTICULAR;
+    use crate::command::table;
+
+    #[test]
+    fn particular_flags_are_of_commands_that_exist() {
+        for name in PARTICULAR.iter().flat_map(|(names, _)| *names) {
+            assert!(table::find_by_full_name(name.as_bytes()).is_some(), "{name}");
+        }
+    }
+}
