@@ -131,9 +131,10 @@ fn scan_takes_the_options_of_redis() {
 fn a_pattern_of_high_bytes_bounds_the_walk_at_the_end_of_the_db() {
     let mut client = Client::new();
     client.run("SET \"\\x7f\\x7f\" v");
-    client.run("SELECT 1");
     assert_eq!(client.run("SCAN 0 MATCH \"\\x7f*\""), "*2 $1 0 *1 $2 \u{7f}\u{7f}");
+    client.run("SELECT 1");
     client.run("SET other v");
+    client.run("SELECT 0");
     assert_eq!(client.run("SCAN 0 MATCH \"\\xff*\""), "*2 $1 0 *0");
 }
 

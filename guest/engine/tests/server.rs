@@ -1,5 +1,5 @@
 //! Connection, server and transaction commands through the engine. Replies that no comment explains are those of a real Redis.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use orbweaver_engine::command::{reference, table};
 use orbweaver_engine::environment::HeldEnvironment;
