@@ -14,7 +14,7 @@ use crate::client::{Args, encode_command};
 use crate::target::{CONNECTIONS, Target};
 
 /// Where its connections come from.
-const CLIENT: &str = "127.0.0.1:1";
+const CLIENT: &str = "in-process";
 
 /// An engine with an empty store, made anew by every [`Target::reset`].
 pub struct EngineTarget {

@@ -141,10 +141,10 @@ fn read_length(input: &Bytes, start: usize, shortest: usize, limits: &RequestLim
     }
 }
 
-/// Where `line` ends, `None` if it does not yet. Redis takes lines for C strings: behind a NUL it sees no end.
+/// Where `line` ends, `None` if it does not yet. Redis takes lines for C strings: behind a NUL it sees no end. A line whose end has
+/// come is taken at any length, as in Redis: it is the wait for more that is limited.
 fn find_line_end(line: &[u8], end: u8, limits: &RequestLimits, too_long: &str) -> Result<Option<usize>, Stop> {
-    let window = line.get(..=limits.max_inline_bytes).unwrap_or(line);
-    match memchr2(end, 0, window).filter(|at| window.get(*at) == Some(&end)) {
+    match memchr2(end, 0, line).filter(|at| line.get(*at) == Some(&end)) {
         None if line.len() > limits.max_inline_bytes => Err(broken(too_long)),
         at => Ok(at),
     }
@@ -296,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn an_inline_command_of_64_kib_is_accepted() {
-        let mut input = vec![b' '; LIMITS.max_inline_bytes];
+    fn an_inline_command_above_64_kib_is_accepted_where_its_end_has_come() {
+        let mut input = vec![b' '; 2 * LIMITS.max_inline_bytes];
         input.push(b'\n');
         assert_eq!(parse(&input), request(&[], input.len()));
     }

@@ -51,6 +51,8 @@ pub struct Connection {
     pub watched: Vec<Watched>,
     /// To be closed once its replies are sent.
     pub closing: bool,
+    /// To be closed without them.
+    pub mute: bool,
     /// When it was announced: Unix time in milliseconds.
     pub connected_ms: u64,
     /// When it last sent a request: Unix time in milliseconds.
@@ -78,6 +80,7 @@ impl Connection {
             queue: None,
             watched: Vec::new(),
             closing: false,
+            mute: false,
             connected_ms: now_ms,
             active_ms: now_ms,
             last_command: "NULL".to_owned(),

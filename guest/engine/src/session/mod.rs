@@ -166,6 +166,11 @@ impl Engine {
                     consumed += used;
                     input = input.slice(used.min(input.len())..);
                     self.server.stats.commands_processed += u64::from(!args.is_empty());
+                    if plan::is_http(&args) {
+                        connection.closing = true;
+                        connection.mute = true;
+                        break;
+                    }
                     if plan::must_see_the_outcome_so_far(&args, connection) {
                         self.finish(group, now_ms, answers);
                     }
@@ -207,7 +212,12 @@ impl Engine {
     fn close_connections(&mut self, answers: &mut Vec<Answer>) {
         for connection in self.connections.closing() {
             match answers.iter_mut().find(|answer| answer.connection == connection) {
-                Some(answer) => answer.close = true,
+                Some(answer) => {
+                    answer.close = true;
+                    if self.connections.get(connection).is_some_and(|connection| connection.mute) {
+                        answer.output.clear();
+                    }
+                }
                 None => answers.push(Answer { connection, close: true, ..Answer::default() }),
             }
         }

@@ -121,10 +121,28 @@ const NO_AUTH: Error = Error::client("NOAUTH Authentication required.");
 /// How much of a request's arguments an error text repeats, in bytes.
 const MAX_REPEATED: usize = 128;
 
+/// Whether the request is this command.
+fn is(args: &[Bytes], name: &str) -> bool {
+    args.first().is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Ends a transaction whose EXEC itself was refused (`execCommandAbort` in Redis' `multi.c`).
+fn abort(connection: &mut Connection, error: &Error) -> Error {
+    connection.queue = None;
+    connection.watched.clear();
+    let text = error.to_string();
+    Error::Client(format!("EXECABORT Transaction discarded because of: {}", text.strip_prefix("ERR ").unwrap_or(&text)).into())
+}
+
+/// What a web browser sends that was led to this port by a hostile page. Redis closes the connection without a word, before what the
+/// page has hidden in the request's body is read as commands (`securityWarningCommand` in its `server.c`).
+pub fn is_http(args: &[Bytes]) -> bool {
+    is(args, "post") || is(args, "host:")
+}
+
 /// Whether the request must be planned only after everything before it has been committed: it compares revisions.
 pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection) -> bool {
-    let is = |name: &[u8]| args.first().is_some_and(|own| own.eq_ignore_ascii_case(name));
-    is(b"watch") || (is(b"exec") && !connection.watched.is_empty())
+    is(args, "watch") || (is(args, "exec") && !connection.watched.is_empty())
 }
 
 /// The table's row for a request, its arity checked.
@@ -144,12 +162,15 @@ pub fn wrong_arity(name: &str) -> Error {
 }
 
 fn unknown_command(args: &[Bytes]) -> Error {
-    let mut arguments = String::new();
+    let (mut arguments, mut length) = (String::new(), 0);
     for arg in args.iter().skip(1) {
-        if arguments.len() >= MAX_REPEATED {
+        if length >= MAX_REPEATED {
             break;
         }
-        arguments.push_str(&format!("'{}' ", error::repeated(arg, MAX_REPEATED.saturating_sub(arguments.len()))));
+        let most = MAX_REPEATED.saturating_sub(length);
+        arguments.push_str(&format!("'{}' ", error::repeated(arg, most)));
+        // The quotes and the space count, too.
+        length += arg.iter().take(most).take_while(|&&byte| byte != 0).count() + 3;
     }
     let name = args.first().map(|name| error::repeated(name, MAX_REPEATED)).unwrap_or_default();
     Error::Client(format!("ERR unknown command '{name}', with args beginning with: {arguments}").into())
@@ -213,7 +234,7 @@ impl Engine {
                 if let Some(queue) = &mut connection.queue {
                     queue.broken = true;
                 }
-                return Err(error);
+                return Err(if is(&args, "exec") { abort(connection, &error) } else { error });
             }
         };
         connection.last_command = command.name.to_owned();
