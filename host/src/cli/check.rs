@@ -1,0 +1,49 @@
+//! `orbweaver check`.
+
+use super::options::{DirArgs, EngineArgs};
+use super::output::count_progress;
+use clap::Args;
+use std::process::ExitCode;
+
+/// Records that are verified before progress is shown again.
+const STEP_RECORDS: u32 = 10_000;
+
+/// Verifies every record: that it can be read, that counts and bounds are right, that what belongs together is there.
+///
+/// Writes a line for each finding: keyspace, key in hexadecimal, and what is wrong.
+#[derive(Args, Debug)]
+#[command(after_help = "Exit code: 0 when all is well, 1 when something is wrong.\n\nExample:\n  orbweaver check --dir data")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    dir: DirArgs,
+    #[command(flatten)]
+    engine: EngineArgs,
+}
+
+pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let store = args.dir.open_existing()?;
+    let mut orbweaver = args.engine.open(store.handle())?;
+    let progress = count_progress("records");
+    let mut cursor: Option<Vec<u8>> = None;
+    let mut wrong: u64 = 0;
+    loop {
+        let findings = orbweaver.check(cursor.as_deref(), STEP_RECORDS)?;
+        progress.inc(u64::from(STEP_RECORDS));
+        for finding in findings.found {
+            wrong += 1;
+            progress.suspend(|| println!("{} {}: {}", finding.keyspace, hex::encode(&finding.key), finding.what));
+        }
+        cursor = findings.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    progress.finish_and_clear();
+    let shown = args.dir.path().display();
+    if wrong == 0 {
+        println!("{shown}: no record is wrong");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{shown}: {wrong} findings");
+    Ok(ExitCode::FAILURE)
+}

@@ -1,0 +1,137 @@
+//! `orbweaver exec`.
+
+use super::options::{DirArgs, EngineArgs};
+use anyhow::{Context as _, anyhow, bail};
+use bytes::Bytes;
+use clap::Args;
+use orbweaver::runtime::{Delivery, Orbweaver};
+use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
+use orbweaver_engine::resp::{Value, decode_reply, render_human, render_raw, split_inline};
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+/// The number of the only connection.
+const CONNECTION: u64 = 1;
+
+/// Runs one command, or without one a script on standard input: a command on each line, with the quotes of redis-cli; blank lines
+/// and lines that begin with # are passed over. Prints replies as redis-cli does.
+#[derive(Args, Debug)]
+#[command(after_help = "Exit code: 1 if any reply was an error.
+
+Examples:
+  orbweaver exec --dir data SET greeting 'hello world'
+  orbweaver exec --dir data --human HGETALL user:1
+  orbweaver exec --dir data < script.txt")]
+pub struct ExecArgs {
+    #[command(flatten)]
+    dir: DirArgs,
+    #[command(flatten)]
+    engine: EngineArgs,
+    /// Print types and quotes, as on a terminal
+    #[arg(long, conflicts_with = "raw")]
+    human: bool,
+    /// Print bare values, as to a file
+    #[arg(long)]
+    raw: bool,
+    /// Speak RESP3, in which maps, sets and doubles are types of their own
+    #[arg(long)]
+    resp3: bool,
+    /// Hold the clock at this Unix time in milliseconds
+    #[arg(long, hide = true, requires = "seed")]
+    clock_ms: Option<u64>,
+    /// Draw randomness from this seed
+    #[arg(long, hide = true, requires = "clock_ms")]
+    seed: Option<u64>,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub fn exec(args: ExecArgs) -> anyhow::Result<ExitCode> {
+    let environment: Box<dyn Environment + Send> = match (args.clock_ms, args.seed) {
+        (Some(now_ms), Some(seed)) => Box::new(HeldEnvironment::new(now_ms, seed)),
+        _ => Box::new(SystemEnvironment::default()),
+    };
+    let store = args.dir.open_or_create()?;
+    let mut orbweaver = args.engine.open_with(store.handle(), environment, None)?;
+    orbweaver.connect(CONNECTION, "exec")?;
+    let mut session = Session { orbweaver, human: args.human || (io::stdout().is_terminal() && !args.raw), failed: false, closed: false };
+    if args.resp3 {
+        session.call(&[b"HELLO".to_vec(), b"3".to_vec()])?;
+    }
+    if args.command.is_empty() {
+        session.run_script()?;
+    } else {
+        let words: Vec<Vec<u8>> = args.command.into_iter().map(OsString::into_encoded_bytes).collect();
+        session.run(&words)?;
+    }
+    Ok(if session.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// A conversation with the engine.
+struct Session {
+    orbweaver: Orbweaver,
+    human: bool,
+    /// A reply was an error.
+    failed: bool,
+    /// The engine has ended the conversation.
+    closed: bool,
+}
+
+impl Session {
+    fn run_script(&mut self) -> anyhow::Result<()> {
+        let mut input = io::stdin().lock();
+        let mut line = Vec::new();
+        let mut number: u64 = 0;
+        while !self.closed && input.read_until(b'\n', &mut line).context("cannot read the script")? > 0 {
+            number += 1;
+            let words = split_inline(&line).ok_or_else(|| anyhow!("line {number} of the script: a quote is not closed"))?;
+            let is_comment = words.first().is_some_and(|word| word.starts_with(b"#"));
+            if !words.is_empty() && !is_comment {
+                self.run(&words)?;
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// Runs a command and prints what it says.
+    fn run(&mut self, words: &[Vec<u8>]) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        for reply in self.call(words)? {
+            self.failed |= matches!(reply, Value::Error(_));
+            if self.human {
+                out.write_all(render_human(&reply).as_bytes())?;
+            } else {
+                out.write_all(&render_raw(&reply))?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Runs a command. Most have one reply; after CLIENT REPLY OFF there is none.
+    fn call(&mut self, words: &[Vec<u8>]) -> anyhow::Result<Vec<Value>> {
+        let outcome = self.orbweaver.exchange(&[Delivery { connection: CONNECTION, input: &request(words) }])?;
+        self.closed |= outcome.shutdown || outcome.answers.iter().any(|answer| answer.close);
+        let mut rest = Bytes::from(outcome.output);
+        let mut replies = Vec::new();
+        while !rest.is_empty() {
+            let Some((reply, used)) = decode_reply(&rest)? else { bail!("the engine's reply is not whole") };
+            replies.push(reply);
+            rest = rest.slice(used..);
+        }
+        Ok(replies)
+    }
+}
+
+/// A request as clients send it.
+fn request(words: &[Vec<u8>]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        request.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        request.extend_from_slice(word);
+        request.extend_from_slice(b"\r\n");
+    }
+    request
+}

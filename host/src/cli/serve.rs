@@ -1,0 +1,248 @@
+//! `orbweaver serve`.
+
+use super::UsageError;
+use super::options::{DirArgs, EngineArgs, bytes};
+use anyhow::Context as _;
+use bytesize::ByteSize;
+use clap::{Args, ValueEnum};
+use orbweaver::runtime::Orbweaver;
+use orbweaver::server::{Server, ServerOptions, Stopper};
+use orbweaver::stores::rocksdb::{Durability, RocksOptions};
+use orbweaver_engine::environment::SystemEnvironment;
+use orbweaver_engine::store::MemoryStore;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Files that the process needs beside its connections: those of RocksDB, and a few of its own.
+const OTHER_FILES: u64 = 1100;
+
+/// Serves a database to redis clients until SIGTERM, SIGINT or a client's SHUTDOWN.
+///
+/// Sizes are written as 64MiB or 1GB, times as 500ms or 5min.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  orbweaver serve
+  orbweaver serve --dir /var/lib/orbweaver --durability always
+  orbweaver serve --listen 0.0.0.0:6379 --password-file /etc/orbweaver/password
+  orbweaver serve --store memory --listen 127.0.0.1:7000
+
+Then: redis-cli -p 6379")]
+pub struct ServeArgs {
+    #[command(flatten)]
+    dir: DirArgs,
+    /// Address and port to listen on; one that other machines can reach needs a password
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
+    listen: String,
+    /// Where records are kept
+    #[arg(long, value_enum, default_value_t = StoreKind::Rocksdb)]
+    store: StoreKind,
+    /// When an acknowledged write is safe from a crash of the machine; a crash of the server alone loses nothing
+    #[arg(long, value_enum, default_value_t = DurabilityKind::Everysec)]
+    durability: DurabilityKind,
+    /// What clients must say with AUTH; other users of the machine may see it in the list of processes
+    #[arg(long, value_name = "PASSWORD", env = "ORBWEAVER_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
+    /// File whose first line is the password; stands above --password
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Most connections at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    max_clients: usize,
+    /// Largest request
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    max_request: ByteSize,
+    /// Most bytes of replies that may wait for one client to read them; a client with more is disconnected
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    max_output: ByteSize,
+    /// Most bytes of requests and replies in memory for all clients together; above it the client with most is disconnected
+    #[arg(long, value_name = "SIZE", default_value = "2GiB")]
+    max_pending: ByteSize,
+    /// Memory for blocks read from RocksDB's files
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    cache_size: ByteSize,
+    /// Close connections that are silent for so long; 0s: never
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    timeout: humantime::Duration,
+    /// What is logged, to standard error
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    log_level: LogLevel,
+    #[command(flatten)]
+    engine: EngineArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StoreKind {
+    /// In the directory, on disk
+    Rocksdb,
+    /// In memory; gone when the server stops
+    Memory,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DurabilityKind {
+    /// Before it is acknowledged
+    Always,
+    /// Within a second
+    Everysec,
+    /// When the operating system writes its caches
+    Os,
+}
+
+impl From<DurabilityKind> for Durability {
+    fn from(kind: DurabilityKind) -> Self {
+        match kind {
+            DurabilityKind::Always => Self::Always,
+            DurabilityKind::Everysec => Self::EverySecond,
+            DurabilityKind::Os => Self::Os,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+impl From<LogLevel> for tracing::Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+        }
+    }
+}
+
+pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(tracing::Level::from(args.log_level)).with_target(false).init();
+    let password = password(args)?;
+    let address = resolve(&args.listen)?;
+    if password.is_none() && !address.ip().is_loopback() {
+        return Err(UsageError(format!(
+            "other machines can reach {address}: set a password with --password-file or ORBWEAVER_PASSWORD, or listen on 127.0.0.1"
+        ))
+        .into());
+    }
+    let options = server_options(args);
+    // Opened before the address is bound: whoever can connect is served.
+    let orbweaver = open(args, password.as_deref())?;
+    let server = Server::bind(address, orbweaver, options)
+        .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
+    stop_on_signals(server.stopper()).context("cannot wait for signals")?;
+    announce(args, server.address());
+    server.run()?;
+    tracing::info!("stopped; every acknowledged write is in the store");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn password(args: &ServeArgs) -> anyhow::Result<Option<String>> {
+    let password = match &args.password_file {
+        None => args.password.clone(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the password file {}", path.display()))?;
+            Some(text.lines().next().unwrap_or_default().to_owned())
+        }
+    };
+    match password {
+        Some(password) if password.is_empty() => Err(UsageError("the password is empty".into()).into()),
+        password => Ok(password),
+    }
+}
+
+fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
+    let wrong =
+        |reason: &str| UsageError(format!("--listen {text}: {reason}; it is written as 127.0.0.1:6379, [::1]:6379 or localhost:6379"));
+    let mut addresses = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
+    Ok(addresses.next().ok_or_else(|| wrong("no such address"))?)
+}
+
+fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<Orbweaver> {
+    let environment = Box::new(SystemEnvironment::default());
+    match args.store {
+        StoreKind::Memory => args.engine.open_with(MemoryStore::new(), environment, password),
+        StoreKind::Rocksdb => {
+            let store = args.dir.open(RocksOptions {
+                durability: args.durability.into(),
+                block_cache_bytes: bytes(args.cache_size),
+                ..RocksOptions::default()
+            })?;
+            args.engine.open_with(store.handle(), environment, password)
+        }
+    }
+}
+
+fn server_options(args: &ServeArgs) -> ServerOptions {
+    let timeout = Duration::from(args.timeout);
+    ServerOptions {
+        max_clients: allowed_clients(args.max_clients),
+        max_request_bytes: bytes(args.max_request),
+        max_output_bytes: bytes(args.max_output),
+        max_pending_bytes: bytes(args.max_pending),
+        idle_timeout: (!timeout.is_zero()).then_some(timeout),
+        facts: describe(args).into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+    }
+}
+
+/// As many clients as asked for, where the system lets the process open so many files.
+fn allowed_clients(wanted: usize) -> usize {
+    let files = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
+    let allowed = match rlimit::increase_nofile_limit(files) {
+        Ok(allowed) => allowed,
+        Err(error) => {
+            tracing::warn!("cannot raise the limit of open files: {error}");
+            return wanted;
+        }
+    };
+    let clients = usize::try_from(allowed.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX).max(1);
+    if clients < wanted {
+        tracing::warn!("the limit of open files allows {clients} clients instead of {wanted}: raise it with `ulimit -n {files}`");
+    }
+    clients.min(wanted)
+}
+
+/// What INFO shows of the options.
+fn describe(args: &ServeArgs) -> Vec<(&'static str, String)> {
+    match args.store {
+        StoreKind::Memory => vec![("persistence.store", "memory".to_owned())],
+        StoreKind::Rocksdb => vec![
+            ("persistence.store", "rocksdb".to_owned()),
+            ("persistence.durability", durability_name(args.durability)),
+            ("server.dir", args.dir.path().display().to_string()),
+        ],
+    }
+}
+
+fn durability_name(kind: DurabilityKind) -> String {
+    kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn announce(args: &ServeArgs, address: SocketAddr) {
+    let data = match args.store {
+        StoreKind::Memory => "in memory, gone when the server stops".to_owned(),
+        StoreKind::Rocksdb => format!("in {} (rocksdb, durability {})", args.dir.path().display(), durability_name(args.durability)),
+    };
+    let host = if address.ip().is_loopback() { String::new() } else { format!(" -h {}", address.ip()) };
+    tracing::info!("listening on {address}; data {data}; connect with: redis-cli{host} -p {}", address.port());
+}
+
+fn stop_on_signals(stopper: Stopper) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    std::thread::Builder::new().name("orbweaver-signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            tracing::info!("got {}", signal_hook::low_level::signal_name(signal).unwrap_or("a signal"));
+            if let Err(error) = stopper.stop() {
+                tracing::error!("cannot wake the server: {error}");
+            }
+        }
+    })?;
+    Ok(())
+}

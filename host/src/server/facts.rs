@@ -1,0 +1,45 @@
+//! What the server tells of itself for INFO.
+
+use std::time::Instant;
+
+/// What does not change while the server runs.
+pub struct Facts {
+    fixed: Vec<(String, String)>,
+    started: Instant,
+}
+
+impl Facts {
+    /// `given` are those of [`super::ServerOptions::facts`].
+    pub fn new(port: u16, max_clients: usize, given: &[(String, String)]) -> Self {
+        let executable = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
+        let own = [
+            ("server.os", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+            ("server.process_id", std::process::id().to_string()),
+            ("server.tcp_port", port.to_string()),
+            ("server.executable", executable),
+            ("clients.maxclients", max_clients.to_string()),
+        ];
+        let own = own.into_iter().map(|(name, text)| (name.to_owned(), text));
+        Self { fixed: own.chain(given.iter().cloned()).collect(), started: Instant::now() }
+    }
+
+    /// All facts as of now. `traps` counts the instances that were lost.
+    pub fn now(&self, traps: u64) -> Vec<(String, String)> {
+        let uptime_seconds = self.started.elapsed().as_secs();
+        // The engine's own counter begins anew with each instance.
+        let mut changing = vec![
+            ("server.uptime_in_seconds", uptime_seconds.to_string()),
+            ("server.uptime_in_days", (uptime_seconds / 86_400).to_string()),
+            ("stats.component_traps", traps.to_string()),
+        ];
+        if let Some(memory) = memory_stats::memory_stats() {
+            let bytes = u64::try_from(memory.physical_mem).unwrap_or(u64::MAX);
+            // The component's memory is part of the process.
+            changing.push(("memory.used_memory", bytes.to_string()));
+            changing.push(("memory.used_memory_rss", bytes.to_string()));
+            changing.push(("memory.used_memory_human", bytesize::ByteSize(bytes).to_string()));
+        }
+        let changing = changing.into_iter().map(|(name, text)| (name.to_owned(), text));
+        self.fixed.iter().cloned().chain(changing).collect()
+    }
+}

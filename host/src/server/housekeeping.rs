@@ -1,0 +1,58 @@
+//! What a server does beside its clients: the sweep, and what it tells of itself.
+
+use super::clients::Clients;
+use super::facts::Facts;
+use crate::runtime::Orbweaver;
+use std::time::{Duration, Instant};
+
+/// How often the sweep takes a step, however busy the clients keep the server.
+const SWEEP_PERIOD: Duration = Duration::from_millis(100);
+/// Records in one step: a few milliseconds at most.
+const SWEEP_BUDGET: u32 = 1000;
+/// How long the sweep rests after an error.
+const SWEEP_REST: Duration = Duration::from_secs(10);
+/// How often facts are told and silent connections are looked for.
+const TELL_PERIOD: Duration = Duration::from_secs(1);
+
+/// When what is due.
+pub struct Housekeeping {
+    facts: Facts,
+    idle_timeout: Option<Duration>,
+    next_sweep: Instant,
+    /// The last step left something to do.
+    more_to_sweep: bool,
+    next_tell: Instant,
+}
+
+impl Housekeeping {
+    pub fn new(facts: Facts, idle_timeout: Option<Duration>) -> Self {
+        let now = Instant::now();
+        Self { facts, idle_timeout, next_sweep: now, more_to_sweep: false, next_tell: now }
+    }
+
+    /// How long the server may wait for its clients.
+    pub fn patience(&self) -> Duration {
+        if self.more_to_sweep { Duration::ZERO } else { self.next_sweep.saturating_duration_since(Instant::now()) }
+    }
+
+    /// Does what is due. `served` says whether clients were served in this turn: they go before the sweep.
+    pub fn work(&mut self, orbweaver: &mut Orbweaver, clients: &mut Clients, served: bool) {
+        let now = Instant::now();
+        if now >= self.next_tell {
+            self.next_tell = now + TELL_PERIOD;
+            clients.close_silent(self.idle_timeout, orbweaver);
+            orbweaver.tell(self.facts.now(orbweaver.traps()));
+        }
+        if now >= self.next_sweep || (self.more_to_sweep && !served) {
+            self.next_sweep = now + SWEEP_PERIOD;
+            match orbweaver.sweep(SWEEP_BUDGET) {
+                Ok(swept) => self.more_to_sweep = swept.more,
+                Err(error) => {
+                    tracing::error!("the sweep failed and rests for {} seconds: {error}", SWEEP_REST.as_secs());
+                    self.more_to_sweep = false;
+                    self.next_sweep = now + SWEEP_REST;
+                }
+            }
+        }
+    }
+}

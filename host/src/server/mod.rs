@@ -1,0 +1,230 @@
+//! A server: sockets in front of an [`Orbweaver`].
+//!
+//! One thread. Each turn of its loop reads what is ready on all connections, hands everything to the engine in one call, and
+//! sends the replies when the call has returned: all clients that asked at the same time share one commit.
+//!
+//! ```no_run
+//! use orbweaver::runtime::{Component, Options, Orbweaver};
+//! use orbweaver::server::{Server, ServerOptions};
+//! use orbweaver_engine::store::MemoryStore;
+//!
+//! let component = Component::load()?;
+//! let orbweaver = Orbweaver::open(&component, Box::new(MemoryStore::new()), Options::default())?;
+//! let server = Server::bind("127.0.0.1:6379".parse()?, orbweaver, ServerOptions::default())?;
+//! let stopper = server.stopper(); // for another thread: `stopper.stop()`
+//! server.run()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod clients;
+mod connection;
+mod facts;
+mod housekeeping;
+mod options;
+
+pub use options::ServerOptions;
+
+use crate::runtime::{Delivery, Orbweaver};
+use clients::Clients;
+use facts::Facts;
+use housekeeping::Housekeeping;
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token, Waker};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const LISTENER: Token = Token(usize::MAX);
+const WAKER: Token = Token(usize::MAX - 1);
+
+/// Most bytes that are read from one connection in one turn, so that none keeps the others waiting.
+const TURN_BYTES_PER_CLIENT: usize = 256 << 10;
+/// Most bytes that are read in one turn, and handed over in one call, unless a single request is larger.
+const TURN_BYTES: usize = 32 << 20;
+/// Most connections that are accepted in one turn.
+const TURN_ACCEPTS: usize = 256;
+/// How long replies may take to leave when the server stops.
+const LAST_REPLIES: Duration = Duration::from_secs(5);
+
+/// A server that is bound to its address.
+pub struct Server {
+    poll: Poll,
+    listener: TcpListener,
+    /// Somebody may be waiting to be accepted.
+    knocking: bool,
+    stopper: Stopper,
+    address: SocketAddr,
+    orbweaver: Orbweaver,
+    options: ServerOptions,
+    clients: Clients,
+    housekeeping: Housekeeping,
+    scratch: Vec<u8>,
+}
+
+/// Stops a running server, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    waker: Arc<Waker>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Stopper {
+    /// Asks the server to stop: it sends the replies that are on their way, and [`Server::run`] returns.
+    ///
+    /// # Errors
+    /// Where the server cannot be woken; it stops at its next turn then.
+    pub fn stop(&self) -> io::Result<()> {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.waker.wake()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+}
+
+impl Server {
+    /// Binds to `address`; port 0 lets the system choose one. Clients can connect from then on, and are served by [`Server::run`].
+    ///
+    /// # Errors
+    /// Those of the sockets: an address in use, not of this machine, or not permitted.
+    pub fn bind(address: SocketAddr, orbweaver: Orbweaver, options: ServerOptions) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let mut listener = TcpListener::bind(address)?;
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let stopper = Stopper { waker: Arc::new(Waker::new(poll.registry(), WAKER)?), stopped: Arc::default() };
+        let address = listener.local_addr()?;
+        let facts = Facts::new(address.port(), options.max_clients, &options.facts);
+        Ok(Self {
+            clients: Clients::new(poll.registry().try_clone()?, &options),
+            housekeeping: Housekeeping::new(facts, options.idle_timeout),
+            poll,
+            listener,
+            knocking: false,
+            stopper,
+            address,
+            orbweaver,
+            options,
+            scratch: vec![0; TURN_BYTES_PER_CLIENT],
+        })
+    }
+
+    /// Where the server listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What stops the server.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Serves until it is stopped, by a [`Stopper`] or by a client's SHUTDOWN.
+    ///
+    /// # Errors
+    /// Those of waiting for sockets. What happens on a single connection ends that connection only.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(1024);
+        while !self.stopper.is_stopped() {
+            let busy = self.knocking || self.clients.have_work();
+            let patience = if busy { Duration::ZERO } else { self.housekeeping.patience() };
+            self.wait(&mut events, patience)?;
+            self.accept();
+            let served = self.serve();
+            self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served);
+        }
+        tracing::info!("stopping");
+        self.send_last_replies(&mut events)
+    }
+
+    /// Waits for sockets, and notes what they say.
+    fn wait(&mut self, events: &mut Events, patience: Duration) -> io::Result<()> {
+        match self.poll.poll(events, Some(patience)) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            outcome => outcome?,
+        }
+        for event in events.iter() {
+            match event.token() {
+                LISTENER => self.knocking = true,
+                WAKER => {}
+                Token(id) => self.clients.note(u64::try_from(id).unwrap_or(u64::MAX), event, &mut self.orbweaver),
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..TURN_ACCEPTS {
+            if !self.knocking {
+                return;
+            }
+            match self.listener.accept() {
+                Ok((stream, address)) => self.clients.add(stream, address, &mut self.orbweaver),
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) => {
+                    self.knocking = false;
+                    if error.kind() != ErrorKind::WouldBlock {
+                        // Too many open files, mostly: whoever waits is accepted with the next who comes.
+                        tracing::warn!("cannot accept a connection: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// One turn: reads what is ready, runs it, sends the replies. Returns whether there was anything to run.
+    fn serve(&mut self) -> bool {
+        let due = self.clients.read_ready(&mut self.scratch, TURN_BYTES, &mut self.orbweaver);
+        let mut rest = due.as_slice();
+        while !rest.is_empty() && !self.stopper.is_stopped() {
+            let (now, later) = rest.split_at(self.clients.count_within(rest, TURN_BYTES));
+            self.exchange(now);
+            rest = later;
+        }
+        !due.is_empty()
+    }
+
+    fn exchange(&mut self, due: &[u64]) {
+        let traps = self.orbweaver.traps();
+        let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
+        let outcome = self.orbweaver.exchange(&deliveries);
+        if self.orbweaver.traps() != traps {
+            tracing::error!("the component trapped, and was made anew; the connection that caused it is told why and closed");
+        }
+        match outcome {
+            Ok(outcome) => {
+                for (answer, reply) in outcome.replies() {
+                    if reply.starts_with(b"-ERR internal: ") {
+                        tracing::error!(connection = answer.connection, "{}", String::from_utf8_lossy(reply).trim_end());
+                    }
+                    self.clients.change(answer.connection, &mut self.orbweaver, |client| client.take_answer(answer, reply));
+                }
+                self.clients.refuse_too_large(due, self.options.max_request_bytes, &mut self.orbweaver);
+                if outcome.shutdown {
+                    tracing::info!("a client asked the server to shut down");
+                    self.stopper.stopped.store(true, Ordering::SeqCst);
+                }
+            }
+            Err(error) => {
+                tracing::error!("no instance of the component can be made: {error}");
+                for &id in due {
+                    self.clients.change(id, &mut self.orbweaver, |client| client.refuse(&format!("storage: {error}")));
+                }
+            }
+        }
+    }
+
+    fn send_last_replies(&mut self, events: &mut Events) -> io::Result<()> {
+        let end = Instant::now() + LAST_REPLIES;
+        self.poll.registry().deregister(&mut self.listener)?;
+        self.clients.close_all(&mut self.orbweaver);
+        while !self.clients.is_empty() && Instant::now() < end {
+            self.wait(events, end.saturating_duration_since(Instant::now()))?;
+        }
+        Ok(())
+    }
+}
