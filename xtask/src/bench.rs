@@ -1,6 +1,7 @@
 //! `cargo xtask bench`.
 
 use std::ffi::OsString;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -10,6 +11,7 @@ use crate::{command, first_build, setup};
 pub fn bench(arguments: &[OsString]) -> Result<()> {
     setup::test()?;
     first_build::announce();
-    let bench = ["run", "--release", "--package", "orbweaver-bench", "--bin", "orbweaver-bench", "--"];
-    command::run(command::cargo().args(bench).args(arguments))
+    // The server that is measured, and the program that measures it.
+    command::build("orbweaver")?;
+    command::run(Command::new(command::build("orbweaver-bench")?).args(arguments))
 }

@@ -2,9 +2,26 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+
+/// What every build of RocksDB and wasmtime selects: another selection means other features of some shared crate, and with them
+/// another build of twenty minutes. The component is built for its own target, by the host's build script.
+pub const HOST_PACKAGES: &str = "--release --workspace --exclude orbweaver-guest";
+
+/// Builds a program of the workspace, and returns where it is.
+pub fn build(program: &str) -> Result<PathBuf> {
+    run(cargo().arg("build").args(HOST_PACKAGES.split(' ')).args(["--bin", program]))?;
+    Ok(target_directory().join("release").join(program))
+}
+
+/// Where cargo puts what it builds: this program runs as TARGET_DIRECTORY/debug/xtask, wherever that was told to be.
+pub fn target_directory() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    program.parent().and_then(Path::parent).unwrap_or(Path::new("target")).to_owned()
+}
 
 /// The cargo that runs this program, so that a toolchain chosen with `cargo +NAME xtask` is kept.
 pub fn cargo() -> Command {

@@ -1,16 +1,15 @@
 //! A word of warning before the one build that takes long.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use crate::command;
+
 /// Says what the first release build does and how long it takes; silent when RocksDB is already built.
 pub fn announce() {
-    // This program runs as TARGET_DIRECTORY/debug/xtask, wherever cargo was told to put the target directory.
-    let program = env::current_exe().unwrap_or_default();
-    let target_directory = program.parent().and_then(Path::parent).unwrap_or(Path::new("target"));
-    if !rocksdb_is_built(target_directory) {
+    let target_directory = command::target_directory();
+    if !rocksdb_is_built(&target_directory) {
         println!(
             "First build: compiling RocksDB (C++) and wasmtime takes about 20 minutes on two cores, once; \
              the result is kept in {}.",

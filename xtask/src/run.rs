@@ -11,12 +11,11 @@ use crate::{command, first_build, setup};
 pub fn run(arguments: &[OsString]) -> Result<()> {
     setup::build()?;
     first_build::announce();
-    let mut serve = command::cargo();
-    serve.args(["run", "--release", "--package", "orbweaver", "--bin", "orbweaver", "--", "serve"]).args(arguments);
-    replace_by(&mut serve)
+    let mut serve = Command::new(command::build("orbweaver")?);
+    replace_by(serve.arg("serve").args(arguments))
 }
 
-/// Becomes the program: it gets every signal itself. Cargo does the same with the server after the build.
+/// Becomes the program: it gets every signal itself.
 #[cfg(unix)]
 fn replace_by(program: &mut Command) -> Result<()> {
     use std::os::unix::process::CommandExt as _;
