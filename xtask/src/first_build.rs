@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_build_of_rocksdb_does_not_count() {
-        let target_directory = env::temp_dir().join(format!("orbweaver-first-build-{}", std::process::id()));
+        let target_directory = std::env::temp_dir().join(format!("orbweaver-first-build-{}", std::process::id()));
         let build = target_directory.join("release/build/librocksdb-sys-0123456789abcdef");
         assert!(!rocksdb_is_built(&target_directory));
         fs::create_dir_all(build.join("out")).unwrap();
