@@ -1,12 +1,14 @@
 //! The component under wasmtime: instances, what they import, and what becomes of them after a trap.
 
 mod bindings;
+mod builder;
 mod component;
 mod config;
 mod imports;
 mod instance;
 mod server;
 
+pub use builder::Builder;
 pub use component::{Component, wasm};
 pub use instance::{CallError, Options};
 pub use server::{Answer, Delivery, Findings, Orbweaver, Outcome, Swept};

@@ -1,10 +1,12 @@
 //! Orbweaver for embedders: the component on a store, and what keeps its clients going when an instance is lost.
 
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
+use super::builder::Builder;
 use super::component::Component;
 use super::imports::State;
 use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::{Environment, SystemEnvironment};
+use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
 use std::collections::BTreeMap;
 
@@ -77,7 +79,16 @@ pub struct Orbweaver {
     traps: u64,
 }
 
+/// The connection of [`Orbweaver::command`].
+const OWN_CONNECTION: u64 = 0;
+
 impl Orbweaver {
+    /// Sets up what is not to be as usual.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
     /// Opens the component on a store, with the system's clock and randomness.
     ///
     /// # Errors
@@ -191,6 +202,31 @@ impl Orbweaver {
             }
         }
         Ok(outcome)
+    }
+
+    /// Runs one command and returns its reply, an error reply included, as [`Value::Error`]. Commands share a connection of their own
+    /// (number 0), so SELECT and the like hold for the next ones. Many commands at once are [`Orbweaver::exchange`]'s.
+    ///
+    /// # Errors
+    /// Where the instance was lost and no other can be made, or where the engine closed the connection without a reply.
+    pub fn command(&mut self, args: &[&[u8]]) -> Result<Value, CallError> {
+        if !self.connections.contains_key(&OWN_CONNECTION) {
+            self.connect(OWN_CONNECTION, "in-process")?;
+        }
+        let mut request = format!("*{}\r\n", args.len()).into_bytes();
+        for arg in args {
+            request.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+            request.extend_from_slice(arg);
+            request.extend_from_slice(b"\r\n");
+        }
+        let outcome = self.exchange(&[Delivery { connection: OWN_CONNECTION, input: &request }])?;
+        if outcome.answers.iter().any(|answer| answer.connection == OWN_CONNECTION && answer.close) {
+            self.disconnect(OWN_CONNECTION);
+        }
+        match decode_reply(&outcome.output.into()) {
+            Ok(Some((value, _))) => Ok(value),
+            Ok(None) | Err(_) => Err(CallError::Refused("the command has no reply".into())),
+        }
     }
 
     /// A bounded step of the sweep. See `maintenance.sweep` in `wit/engine`.
