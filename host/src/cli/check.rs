@@ -44,6 +44,6 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         println!("{shown}: no record is wrong");
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{shown}: {wrong} findings");
+    println!("{shown}: findings: {wrong}");
     Ok(ExitCode::FAILURE)
 }

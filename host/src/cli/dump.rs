@@ -15,7 +15,7 @@ const STEP_BYTES: u32 = 1 << 20;
   orbweaver dump --dir data --output backup.jsonl
   orbweaver dump | zstd > backup.jsonl.zst
 
-The format is described in docs/operations.md; `orbweaver load` reads it back.")]
+The format is described in docs/dump.md; `orbweaver load` reads it back.")]
 pub struct DumpArgs {
     #[command(flatten)]
     dir: DirArgs,

@@ -12,7 +12,7 @@ use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::store::MemoryStore;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -123,7 +123,7 @@ impl From<LogLevel> for tracing::Level {
 }
 
 pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
-    tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(tracing::Level::from(args.log_level)).with_target(false).init();
+    start_log(args.log_level);
     let password = password(args)?;
     let address = resolve(&args.listen)?;
     if password.is_none() && !address.ip().is_loopback() {
@@ -142,6 +142,12 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     server.run()?;
     tracing::info!("stopped; every acknowledged write is in the store");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Logs to standard error, in colours on a terminal.
+fn start_log(level: LogLevel) {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    log.with_max_level(tracing::Level::from(level)).with_target(false).init();
 }
 
 fn password(args: &ServeArgs) -> anyhow::Result<Option<String>> {

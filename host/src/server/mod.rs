@@ -54,6 +54,8 @@ pub struct Server {
     listener: TcpListener,
     /// Somebody may be waiting to be accepted.
     knocking: bool,
+    /// The last attempt to accept failed: not to be logged again.
+    cannot_accept: bool,
     stopper: Stopper,
     address: SocketAddr,
     orbweaver: Orbweaver,
@@ -103,6 +105,7 @@ impl Server {
             poll,
             listener,
             knocking: false,
+            cannot_accept: false,
             stopper,
             address,
             orbweaver,
@@ -129,11 +132,12 @@ impl Server {
     /// Those of waiting for sockets. What happens on a single connection ends that connection only.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(1024);
+        let mut more_to_accept = false;
         while !self.stopper.is_stopped() {
-            let busy = self.knocking || self.clients.have_work();
+            let busy = more_to_accept || self.clients.have_work();
             let patience = if busy { Duration::ZERO } else { self.housekeeping.patience() };
             self.wait(&mut events, patience)?;
-            self.accept();
+            more_to_accept = self.accept();
             let served = self.serve();
             self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served);
         }
@@ -157,23 +161,29 @@ impl Server {
         Ok(())
     }
 
-    fn accept(&mut self) {
+    /// Accepts who waits. Returns whether there may be more of them.
+    fn accept(&mut self) -> bool {
         for _ in 0..TURN_ACCEPTS {
             if !self.knocking {
-                return;
+                return false;
             }
             match self.listener.accept() {
-                Ok((stream, address)) => self.clients.add(stream, address, &mut self.orbweaver),
+                Ok((stream, address)) => {
+                    self.cannot_accept = false;
+                    self.clients.add(stream, address, &mut self.orbweaver);
+                }
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.knocking = false,
                 Err(error) => {
-                    self.knocking = false;
-                    if error.kind() != ErrorKind::WouldBlock {
-                        // Too many open files, mostly: whoever waits is accepted with the next who comes.
-                        tracing::warn!("cannot accept a connection: {error}");
+                    // Too many open files, mostly: the next turn tries again, a tenth of a second from now at the latest.
+                    if !std::mem::replace(&mut self.cannot_accept, true) {
+                        tracing::warn!("cannot accept connections: {error}");
                     }
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// One turn: reads what is ready, runs it, sends the replies. Returns whether there was anything to run.
