@@ -5,7 +5,7 @@ use crate::workload::{Operation, encode, preparation};
 use anyhow::{Result, anyhow, ensure};
 use bytes::Bytes;
 use cpu_time::ProcessTime;
-use orbweaver::runtime::{self, Component, Options};
+use orbweaver::runtime::{self, Component};
 use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::session::{Delivery, Engine};
@@ -68,7 +68,7 @@ impl Subject {
                 Self::Native(Box::new(engine))
             }
             Side::Component => {
-                let mut orbweaver = runtime::Orbweaver::open(component, store()?, Options::default())?;
+                let mut orbweaver = runtime::Orbweaver::builder().open(component, store()?)?;
                 orbweaver.connect(1, "bench")?;
                 Self::Component(Box::new(orbweaver))
             }

@@ -1,7 +1,7 @@
 //! The component under wasmtime: exchanges, traps and what survives them.
 #![allow(clippy::unwrap_used)]
 
-use orbweaver::runtime::{Component, Delivery, Options, Orbweaver};
+use orbweaver::runtime::{Builder, Component, Delivery, Orbweaver};
 use orbweaver_engine::store::MemoryStore;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,14 +11,14 @@ fn component() -> &'static Component {
     COMPONENT.get_or_init(|| Component::load().unwrap())
 }
 
-fn open(store: &MemoryStore, options: Options) -> Orbweaver {
-    let mut orbweaver = Orbweaver::open(component(), Box::new(store.clone()), options).unwrap();
+fn open(store: &MemoryStore, builder: Builder) -> Orbweaver {
+    let mut orbweaver = builder.open(component(), Box::new(store.clone())).unwrap();
     (1..=3).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
     orbweaver
 }
 
-fn with_panics() -> Options {
-    Options { settings: vec![("allow-debug-panic".into(), "yes".into())], ..Options::default() }
+fn with_panics() -> Builder {
+    Orbweaver::builder().setting("allow-debug-panic", "yes")
 }
 
 /// The replies to what several connections sent, and whether each is to be closed.
@@ -37,7 +37,7 @@ fn one(orbweaver: &mut Orbweaver, connection: u64, lines: &str) -> String {
 
 #[test]
 fn connections_share_a_call_and_keep_their_own_replies() {
-    let mut orbweaver = open(&MemoryStore::new(), Options::default());
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder());
     let replies = exchange(&mut orbweaver, &[(1, "SET k 1\nINCR k"), (2, "INCR k"), (3, "GET missing")]);
     assert_eq!(replies, [("+OK :2".into(), false), (":3".into(), false), ("$-1".into(), false)]);
 }
@@ -68,8 +68,7 @@ fn a_transaction_under_way_is_refused_after_a_trap() {
 
 #[test]
 fn a_call_beyond_its_deadline_ends_and_the_data_is_whole() {
-    let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
-    let mut orbweaver = open(&MemoryStore::new(), options);
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder().deadline(Duration::from_millis(50)));
     let long = "x".repeat(20_000);
     assert_eq!(one(&mut orbweaver, 1, &format!("MSET a {long} b {long}y")), "+OK");
     let (reply, close) = exchange(&mut orbweaver, &[(1, "LCS a b LEN")]).remove(0);
@@ -79,8 +78,7 @@ fn a_call_beyond_its_deadline_ends_and_the_data_is_whole() {
 
 #[test]
 fn memory_beyond_the_limit_ends_the_call_and_not_the_host() {
-    let options = Options { memory_bytes: 16 << 20, ..Options::default() };
-    let mut orbweaver = open(&MemoryStore::new(), options);
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder().memory_limit(16 << 20));
     assert_eq!(one(&mut orbweaver, 2, "SET k v"), "+OK");
     let (reply, close) = exchange(&mut orbweaver, &[(1, "SETRANGE big 100000000 x")]).remove(0);
     assert!(reply.starts_with("-ERR internal: ") && close, "{reply}");
@@ -89,7 +87,7 @@ fn memory_beyond_the_limit_ends_the_call_and_not_the_host() {
 
 #[test]
 fn what_is_not_whole_is_not_consumed() {
-    let mut orbweaver = open(&MemoryStore::new(), Options::default());
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder());
     let input = b"SET k 1\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100\r\nxx";
     let outcome = orbweaver.exchange(&[Delivery { connection: 1, input }]).unwrap();
     let answer = &outcome.answers[0];
@@ -99,7 +97,7 @@ fn what_is_not_whole_is_not_consumed() {
 
 #[test]
 fn an_unknown_setting_is_refused() {
-    let options = Options { settings: vec![("colour".into(), "blue".into())], ..Options::default() };
-    let error = Orbweaver::open(component(), Box::new(MemoryStore::new()), options).err().unwrap();
+    let builder = Orbweaver::builder().setting("colour", "blue");
+    let error = builder.open(component(), Box::new(MemoryStore::new())).err().unwrap();
     assert_eq!(error.to_string(), "unknown setting colour");
 }

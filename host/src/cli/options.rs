@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use bytesize::ByteSize;
 use clap::Args;
-use orbweaver::runtime::{Component, Options, Orbweaver};
+use orbweaver::runtime::{Component, Orbweaver};
 use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
 use orbweaver_engine::environment::{Environment, SystemEnvironment};
 use orbweaver_engine::store::Store;
@@ -77,13 +77,16 @@ impl EngineArgs {
         environment: Box<dyn Environment + Send>,
         password: Option<&str>,
     ) -> anyhow::Result<Orbweaver> {
-        let mut settings = vec![("databases".to_owned(), self.databases.to_string())];
-        settings.extend(password.map(|password| ("password".to_owned(), password.to_owned())));
-        settings.extend(self.allow_debug_panic.then(|| ("allow-debug-panic".to_owned(), "yes".to_owned())));
-        let options = Options { memory_bytes: bytes(self.memory_limit), deadline: Duration::from(self.deadline), settings };
         // wasmtime's errors do not implement the standard trait.
         let component = Component::load().map_err(|error| anyhow::anyhow!("cannot load the component: {error:#}"))?;
-        Ok(Orbweaver::open_with(&component, Box::new(store), environment, options)?)
+        let builder = Orbweaver::builder()
+            .memory_limit(bytes(self.memory_limit))
+            .deadline(Duration::from(self.deadline))
+            .setting("databases", &self.databases.to_string())
+            .setting("password", password.unwrap_or_default())
+            .setting("allow-debug-panic", if self.allow_debug_panic { "yes" } else { "no" })
+            .environment(environment);
+        Ok(builder.open(&component, Box::new(store))?)
     }
 }
 

@@ -49,6 +49,6 @@ impl Builder {
     /// [`CallError::Refused`] for an unknown setting, or where the store is of another layout or a newer format, or cannot be read.
     pub fn open(self, component: &Component, store: Box<dyn Store + Send>) -> Result<Orbweaver, CallError> {
         let environment = self.environment.unwrap_or_else(|| Box::new(SystemEnvironment::default()));
-        Orbweaver::open_with(component, store, environment, self.options)
+        Orbweaver::open(component, store, environment, self.options)
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What an instance is given.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(super) struct Options {
     /// Most memory of the component, in bytes; at most 4 GiB.
     pub memory_bytes: usize,
     /// How long one call may take; a call that takes longer ends in a trap.

@@ -10,5 +10,5 @@ mod server;
 
 pub use builder::Builder;
 pub use component::{Component, wasm};
-pub use instance::{CallError, Options};
+pub use instance::CallError;
 pub use server::{Answer, Delivery, Findings, Orbweaver, Outcome, Swept};

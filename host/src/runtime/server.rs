@@ -5,7 +5,7 @@ use super::builder::Builder;
 use super::component::Component;
 use super::imports::State;
 use super::instance::{CallError, Instance, Options};
-use orbweaver_engine::environment::{Environment, SystemEnvironment};
+use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
 use std::collections::BTreeMap;
@@ -89,20 +89,7 @@ impl Orbweaver {
         Builder::default()
     }
 
-    /// Opens the component on a store, with the system's clock and randomness.
-    ///
-    /// # Errors
-    /// [`CallError::Refused`] where the store is of another layout or a newer format, or cannot be read.
-    pub fn open(component: &Component, store: Box<dyn Store + Send>, options: Options) -> Result<Self, CallError> {
-        Self::open_with(component, store, Box::new(SystemEnvironment::default()), options)
-    }
-
-    /// Opens the component on a store, with a clock and randomness of the caller's: hold them still, and the same commands leave
-    /// the same bytes.
-    ///
-    /// # Errors
-    /// As [`Orbweaver::open`].
-    pub fn open_with(
+    pub(super) fn open(
         component: &Component,
         store: Box<dyn Store + Send>,
         environment: Box<dyn Environment + Send>,

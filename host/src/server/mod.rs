@@ -4,12 +4,12 @@
 //! sends the replies when the call has returned: all clients that asked at the same time share one commit.
 //!
 //! ```no_run
-//! use orbweaver::runtime::{Component, Options, Orbweaver};
+//! use orbweaver::runtime::{Component, Orbweaver};
 //! use orbweaver::server::{Server, ServerOptions};
 //! use orbweaver_engine::store::MemoryStore;
 //!
 //! let component = Component::load()?;
-//! let orbweaver = Orbweaver::open(&component, Box::new(MemoryStore::new()), Options::default())?;
+//! let orbweaver = Orbweaver::builder().open(&component, Box::new(MemoryStore::new()))?;
 //! let server = Server::bind("127.0.0.1:6379".parse()?, orbweaver, ServerOptions::default())?;
 //! let stopper = server.stopper(); // for another thread: `stopper.stop()`
 //! server.run()?;
