@@ -68,19 +68,18 @@ pub fn get(db: &mut Db, at: &KeyAt, position: i64) -> Result<Option<Bytes>> {
 }
 
 /// Hands the elements from `start` to `stop`, both included, to `visit`, in their order. Positions outside of the list are cut off.
-/// Returns how many there were.
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&Bytes)) -> Result<u64> {
-    let Some((_, list)) = find(db, at)? else { return Ok(0) };
+pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+    let Some((_, list)) = find(db, at)? else { return Ok(()) };
     let ranks = ranks(start, stop, list.count);
-    let visited = ranks.end - ranks.start;
-    let mut walk = Walk::new(db, at, &list, ranks, Direction::Forward, visited);
+    let expected = ranks.end - ranks.start;
+    let mut walk = Walk::new(db, at, &list, ranks, Direction::Forward, expected);
     while let Some((_, element)) = walk.next(db)? {
         visit(&element);
     }
-    Ok(visited)
+    Ok(())
 }
 
 /// Appends elements one after the other at an end, and makes the list where there is none. Returns its length.
@@ -205,6 +204,7 @@ pub fn insert(db: &mut Db, at: &KeyAt, side: Side, pivot: &[u8], element: Bytes)
 }
 
 /// Removes up to `max_removed` elements that equal `element`, the nearest to `from` first. Returns how many there were.
+/// What it holds in memory is their positions and the elements that move.
 ///
 /// # Errors
 /// See the module.
@@ -229,7 +229,8 @@ pub fn trim(db: &mut Db, at: &KeyAt, start: i64, stop: i64) -> Result<()> {
     let Some((old, list)) = find(db, at)? else { return Ok(()) };
     let kept = ranks(start, stop, list.count);
     let list = elements::keep(db, at, &list, kept)?;
-    write(db, at, Some(&old), list)
+    // Also where nothing is removed: Redis counts that as a change.
+    db.write_collection(at, Some(&old), list)
 }
 
 /// What [`positions`] looks for.
