@@ -79,6 +79,23 @@ const COMMANDS: &[&str] = &[
     "HSETNX",
     "HSTRLEN",
     "HVALS",
+    "LINDEX",
+    "LINSERT",
+    "LLEN",
+    "LMOVE",
+    "LMPOP",
+    "LPOP",
+    "LPOS",
+    "LPUSH",
+    "LPUSHX",
+    "LRANGE",
+    "LREM",
+    "LSET",
+    "LTRIM",
+    "RPOP",
+    "RPOPLPUSH",
+    "RPUSH",
+    "RPUSHX",
     "AUTH",
     "CLIENT",
     "COMMAND",
@@ -128,7 +145,7 @@ fn the_server_on_rocksdb_answers_as_redis_does() {
 #[test]
 fn redis_does_not_differ_from_itself_and_every_command_is_reached() {
     let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
-    let plan = Plan::new(20_000);
+    let plan = Plan::new(40_000);
     let summary = compare(&mut SocketTarget::new(one.address()), &mut SocketTarget::new(two.address()), &plan).expect("both servers live");
     assert_no_difference(&summary);
     for name in COMMANDS {

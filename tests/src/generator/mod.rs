@@ -6,6 +6,7 @@
 mod guard;
 mod hashes;
 mod keys;
+mod lists;
 mod malformed;
 mod server;
 mod strings;
@@ -22,7 +23,7 @@ type Rule = fn(&mut Words) -> Args;
 type Rules = &'static [(u32, Rule)];
 
 /// A family is chosen by its weight, then a rule of the family by its own.
-const FAMILIES: &[(u32, Rules)] = &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (10, server::RULES)];
+const FAMILIES: &[(u32, Rules)] = &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (30, lists::RULES), (10, server::RULES)];
 
 /// Of 100 commands, this many are spoiled.
 const MALFORMED_PERCENT: u32 = 12;

@@ -4,10 +4,13 @@ use crate::client::Args;
 
 const STRING_KEYS: &[&[u8]] = &[b"s1", b"s2", b"s3", b"counter", b"", b"with space \"'\\\r\n\x00\xff"];
 const HASH_KEYS: &[&[u8]] = &[b"h1", b"h2", b"h3", b"\x00", b"h1\x00"];
+const LIST_KEYS: &[&[u8]] = &[b"l1", b"l2", b"l3", b"l1\x00"];
 /// One long key, past every small length field.
 const LONG_KEY_LENGTH: usize = 300;
 
 const FIELDS: &[&[u8]] = &[b"f1", b"f2", b"f3", b"f4", b"n", b"n2", b"", b"\x00", b"f1\x00", b"\xff\xfe", b"a*b", b"FIELD"];
+/// Few, so that a list holds some of them several times.
+const ELEMENTS: &[&[u8]] = &[b"a", b"b", b"c", b"1", b"2", b"-1", b"01", b"", b"\x00"];
 const TEXTS: &[&[u8]] =
     &[b"", b"a", b"abc", b"hello world", b"\x00\x01\xff", b"ohmytext", b"mynewtext", b" 1", b"1 ", b"+1", b"01", b"-0", b"\r\n", b"h1"];
 const SMALL_INTEGERS: &[&str] = &["0", "1", "-1", "2", "3", "5", "7", "10", "100", "-5", "-10", "1000", "-1000", "12345"];
@@ -137,17 +140,33 @@ impl Words {
         if self.percent(12) { self.key() } else { self.one(HASH_KEYS).to_vec() }
     }
 
+    /// A key that mostly holds a list.
+    pub fn list_key(&mut self) -> Vec<u8> {
+        if self.percent(12) { self.key() } else { self.one(LIST_KEYS).to_vec() }
+    }
+
     pub fn key(&mut self) -> Vec<u8> {
         match self.below(25) {
             0 => vec![b'k'; LONG_KEY_LENGTH],
             1 => b"missing".to_vec(),
-            n if n % 2 == 0 => self.one(STRING_KEYS).to_vec(),
-            _ => self.one(HASH_KEYS).to_vec(),
+            n if n % 3 == 0 => self.one(STRING_KEYS).to_vec(),
+            n if n % 3 == 1 => self.one(HASH_KEYS).to_vec(),
+            _ => self.one(LIST_KEYS).to_vec(),
         }
     }
 
     pub fn field(&mut self) -> Vec<u8> {
         if self.percent(2) { vec![b'F'; 70] } else { self.one(FIELDS).to_vec() }
+    }
+
+    /// An element of a list.
+    pub fn element(&mut self) -> Vec<u8> {
+        if self.percent(15) { self.value() } else { self.one(ELEMENTS).to_vec() }
+    }
+
+    /// A position in a short list, or far outside of it.
+    pub fn position(&mut self) -> Vec<u8> {
+        if self.percent(15) { self.integer() } else { (self.rng.i64(-6..=6)).to_string().into() }
     }
 
     pub fn value(&mut self) -> Vec<u8> {

@@ -16,6 +16,7 @@ mod client;
 mod connection;
 mod hashes;
 mod keys;
+mod lists;
 mod scan;
 mod server;
 mod strings;
@@ -103,6 +104,8 @@ pub enum Group {
     Generic,
     /// Hashes.
     Hash,
+    /// Lists.
+    List,
     /// Connections.
     Connection,
     /// The server.
@@ -119,6 +122,7 @@ impl Group {
             Self::String => "string",
             Self::Generic => "generic",
             Self::Hash => "hash",
+            Self::List => "list",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",

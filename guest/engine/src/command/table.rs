@@ -1,6 +1,6 @@
 //! The command table.
 
-use super::{Command, client, connection, hashes, keys, scan, server, strings, transactions};
+use super::{Command, client, connection, hashes, keys, lists, scan, server, strings, transactions};
 use bytes::Bytes;
 use std::sync::LazyLock;
 
@@ -15,6 +15,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         keys::listing::COMMANDS,
         keys::moving::COMMANDS,
         keys::object::COMMANDS,
+        lists::COMMANDS,
         scan::COMMANDS,
         server::COMMANDS,
         strings::COMMANDS,

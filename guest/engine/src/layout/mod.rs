@@ -10,7 +10,7 @@
 
 pub mod orbweaver;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace};
 use crate::transaction::Transaction;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -325,6 +325,9 @@ pub trait Layout {
 
     /// The record of a list's element; its value is the element. `index` counts from the list's `head`.
     fn element(&self, at: &KeyAt, version: u64, index: u64) -> RecordKey;
+
+    /// The error for a sub-record that its collection counts and that is not there.
+    fn missing(&self, record: &RecordKey) -> Error;
 
     /// The records of a list's elements, from head to tail.
     fn elements(&self, at: &KeyAt, list: &Collection) -> RecordRange;

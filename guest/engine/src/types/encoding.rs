@@ -16,12 +16,19 @@ const MAX_EMBEDDED_BYTES: usize = 44;
 const MAX_HASH_LISTPACK: u64 = 512;
 /// `hash-max-listpack-value`, in bytes, for fields and values.
 const MAX_HASH_LISTPACK_BYTES: usize = 64;
-/// `set-max-listpack-entries` and `zset-max-listpack-entries`; `list-max-listpack-size` is in bytes, about as many short elements.
+/// `set-max-listpack-entries` and `zset-max-listpack-entries`.
 const MAX_LISTPACK: u64 = 128;
+/// `list-max-listpack-size`, in bytes.
+const MAX_LIST_BYTES: usize = 8192;
+/// Bytes of a listpack without elements.
+const EMPTY_LISTPACK_BYTES: usize = 7;
+/// So many of the shortest elements fill [`MAX_LIST_BYTES`]: two bytes each.
+const MAX_LIST_ELEMENTS: usize = MAX_LIST_BYTES / 2;
 /// Integers below this are shared by all keys that hold them.
 const SHARED_INTEGERS: i64 = 10_000;
 
-/// The name of the encoding. Looks at up to 512 fields of a hash; the other collections are told by their counts alone.
+/// The name of the encoding. Looks at up to 512 fields of a hash and 8 kB of a list; the other collections are told by their counts
+/// alone.
 ///
 /// # Errors
 /// Store errors, corrupt records.
@@ -32,7 +39,11 @@ pub fn encoding(db: &mut Db, at: &KeyAt, meta: &Meta) -> Result<&'static str> {
         Body::String(_) => return Ok("raw"),
         Body::Collection(collection) => collection,
     };
-    let small = if collection.kind == Kind::Hash { is_small_hash(db, at, collection)? } else { collection.count <= MAX_LISTPACK };
+    let small = match collection.kind {
+        Kind::Hash => is_small_hash(db, at, collection)?,
+        Kind::List => is_small_list(db, at, collection)?,
+        Kind::Set | Kind::SortedSet | Kind::String => collection.count <= MAX_LISTPACK,
+    };
     Ok(match collection.kind {
         _ if small => "listpack",
         Kind::List => "quicklist",
@@ -69,4 +80,39 @@ fn is_small_hash(db: &mut Db, at: &KeyAt, collection: &Collection) -> Result<boo
         }
     }
     Ok(true)
+}
+
+/// Whether the list fits a listpack. (Redis goes back to one only when half of it is enough, so with it the past counts as well.)
+fn is_small_list(db: &mut Db, at: &KeyAt, list: &Collection) -> Result<bool> {
+    let count = usize::try_from(list.count).unwrap_or(usize::MAX);
+    if count > MAX_LIST_ELEMENTS {
+        return Ok(false);
+    }
+    let (keyspace, range) = db.layout.elements(at, list);
+    let mut scan = Scan::new(keyspace, range, Direction::Forward, count);
+    let mut bytes = EMPTY_LISTPACK_BYTES;
+    while let Some((_, element)) = db.transaction.next(&mut scan)? {
+        bytes = bytes.saturating_add(listpack_bytes(&element));
+        if bytes > MAX_LIST_BYTES {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Bytes of an element of a listpack (`src/listpack.c`, `lpEncodeGetType`), exact up to what a list may have at most.
+fn listpack_bytes(element: &[u8]) -> usize {
+    let encoded = match (integer(element), element.len()) {
+        (Some(0..=127), _) => 1,
+        (Some(-4096..=4095), _) => 2,
+        (Some(-32_768..=32_767), _) => 3,
+        (Some(-8_388_608..=8_388_607), _) => 4,
+        (Some(-2_147_483_648..=2_147_483_647), _) => 5,
+        (Some(_), _) => 9,
+        (None, length @ ..=63) => 1 + length,
+        (None, length @ ..=4095) => 2 + length,
+        (None, length) => length.saturating_add(5),
+    };
+    // Its length again, to walk backwards by, in steps of seven bits.
+    encoded.saturating_add(if encoded < 128 { 1 } else { 2 })
 }

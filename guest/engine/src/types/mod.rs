@@ -5,5 +5,6 @@ pub mod encoding;
 pub mod hashes;
 pub mod keys;
 pub mod lcs;
+pub mod lists;
 pub mod random_key;
 pub mod strings;

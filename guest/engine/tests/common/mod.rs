@@ -4,7 +4,7 @@
 use orbweaver_engine::environment::{Environment, HeldEnvironment};
 use orbweaver_engine::session::{Delivery, Engine};
 use orbweaver_engine::settings::Settings;
-use orbweaver_engine::store::MemoryStore;
+use orbweaver_engine::store::{MemoryStore, Store};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -39,9 +39,14 @@ impl Client {
 
     /// A client of a new engine on `store`.
     pub fn on(store: &MemoryStore) -> Self {
+        Self::on_any(Box::new(store.clone()))
+    }
+
+    /// As [`Client::on`], for stores around a store.
+    pub fn on_any(store: Box<dyn Store>) -> Self {
         let now_ms = Rc::new(Cell::new(1_700_000_000_000));
         let clock = Clock { now_ms: Rc::clone(&now_ms), random: HeldEnvironment::new(0, 1) };
-        let mut engine = Engine::open(Box::new(store.clone()), Box::new(clock), Settings::default()).unwrap();
+        let mut engine = Engine::open(store, Box::new(clock), Settings::default()).unwrap();
         engine.connect(CONNECTION, "127.0.0.1:1", None);
         Self { engine, now_ms }
     }

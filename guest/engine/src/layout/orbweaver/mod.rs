@@ -222,8 +222,7 @@ impl Layout for Orbweaver {
     }
 
     fn move_sub_key(&self, (keyspace, key): &RecordKey, _to: &KeyAt, version: u64) -> Result<Bytes> {
-        let name = if *keyspace == self.score { keyspace::SCORE } else { keyspace::DATA };
-        let (_, rest) = records::decode_sub_key(key).map_err(|flaw| corrupt(name, key, flaw))?;
+        let (_, rest) = records::decode_sub_key(key).map_err(|flaw| corrupt(self.sub_keyspace_name(*keyspace), key, flaw))?;
         Ok(records::encode_sub_key(version, &rest))
     }
 
@@ -289,6 +288,10 @@ impl Layout for Orbweaver {
         (self.data, records::encode_element_key(version, index))
     }
 
+    fn missing(&self, (keyspace, key): &RecordKey) -> Error {
+        corrupt(self.sub_keyspace_name(*keyspace), key, Flaw { offset: 0, what: "a missing record" })
+    }
+
     fn elements(&self, _at: &KeyAt, list: &Collection) -> RecordRange {
         let key = |index| records::encode_element_key(list.version, index);
         (self.data, KeyRange::between(&key(list.head), &key(list.head.saturating_add(list.count))))
@@ -327,6 +330,11 @@ impl Layout for Orbweaver {
 }
 
 impl Orbweaver {
+    /// The name of a keyspace that holds sub-records.
+    fn sub_keyspace_name(&self, keyspace: Keyspace) -> &'static str {
+        if keyspace == self.score { keyspace::SCORE } else { keyspace::DATA }
+    }
+
     /// The keyspaces that hold records of a collection.
     fn keyspaces_of(&self, kind: Kind) -> Vec<Keyspace> {
         match kind {
