@@ -18,6 +18,8 @@ pub struct Exchange<'a> {
     pub redis: &'a Value,
     /// What the other answered.
     pub other: &'a Value,
+    /// Somebody has emptied or exchanged dbs since this connection's first WATCH.
+    pub flushed_since_watch: bool,
 }
 
 impl Exchange<'_> {
@@ -27,15 +29,23 @@ impl Exchange<'_> {
         let word = |at: usize| self.command.get(at).map(|word| String::from_utf8_lossy(word).to_ascii_uppercase()).unwrap_or_default();
         let name = word(0);
         match name.as_str() {
-            "CLIENT" | "COMMAND" | "CONFIG" | "DEBUG" | "MEMORY" | "OBJECT" | "INFO" => format!("{name} {}", word(1)),
+            "ACL" | "CLIENT" | "COMMAND" | "CONFIG" | "DEBUG" | "MEMORY" | "OBJECT" | "INFO" | "SLOWLOG" => format!("{name} {}", word(1)),
             _ => name,
         }
+    }
+
+    /// The other one's EXEC has failed after a FLUSHALL, FLUSHDB or SWAPDB, and that of Redis has not: from here on the two hold
+    /// different data.
+    #[must_use]
+    pub fn is_false_alarm(&self) -> bool {
+        self.flushed_since_watch && self.name() == "EXEC" && matches!((self.redis, self.other), (Value::Array(_), Value::Null | Value::NullArray))
     }
 }
 
 /// Walks through a sequence and its replies, and calls `each` with every exchange and the one before it on the same
 /// connection; replies inside of EXEC's count as their own commands' replies. Stops at the first for which `each` returns
-/// false, and returns the number of the step; when one target has fewer replies, that of its last one.
+/// false, and returns the number of the step; when one target has fewer replies, that of its last one. What comes after a false
+/// alarm is not looked at.
 pub fn first_difference<'a>(
     steps: &'a [Step],
     redis: &'a [Value],
@@ -44,9 +54,17 @@ pub fn first_difference<'a>(
 ) -> Option<usize> {
     let mut connections = vec![Connection::default(); crate::target::CONNECTIONS];
     for (index, ((step, redis), other)) in steps.iter().zip(redis).zip(other).enumerate() {
-        let exchange = Exchange { command: &step.command, redis, other };
+        let flushed_since_watch = connections[step.connection].watch == Watch::Flushed;
+        let exchange = Exchange { command: &step.command, redis, other, flushed_since_watch };
+        let flushes = connections[step.connection].runs_a_flush(&step.command);
         if !connections[step.connection].follow(exchange, each) {
             return Some(index);
+        }
+        if exchange.is_false_alarm() {
+            return None;
+        }
+        if flushes {
+            connections.iter_mut().for_each(Connection::flush);
         }
     }
     let answered = redis.len().min(other.len());
@@ -58,12 +76,43 @@ pub fn first_difference<'a>(
 struct Connection<'a> {
     /// The commands since MULTI.
     queued: Option<Vec<&'a Args>>,
+    watch: Watch,
     before: Option<Exchange<'a>>,
 }
 
+/// Whether a connection watches keys.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Watch {
+    #[default]
+    Nothing,
+    Keys,
+    /// Keys, and dbs were emptied or exchanged since.
+    Flushed,
+}
+
 impl<'a> Connection<'a> {
+    /// Whether this is FLUSHALL, FLUSHDB or SWAPDB, or an EXEC that runs one.
+    fn runs_a_flush(&self, command: &Args) -> bool {
+        let is_flush = |command: &Args| [&b"FLUSHALL"[..], b"FLUSHDB", b"SWAPDB"].iter().any(|name| command[0].eq_ignore_ascii_case(name));
+        let is_exec = command[0].eq_ignore_ascii_case(b"EXEC");
+        is_flush(command) || (is_exec && self.queued.as_ref().is_some_and(|queued| queued.iter().any(|command| is_flush(command))))
+    }
+
+    fn flush(&mut self) {
+        if self.watch == Watch::Keys {
+            self.watch = Watch::Flushed;
+        }
+    }
+
     fn follow(&mut self, exchange: Exchange<'a>, each: &mut dyn FnMut(Exchange<'a>, Option<Exchange<'a>>) -> bool) -> bool {
         let queued = self.queued.take();
+        match (exchange.name().as_str(), exchange.redis) {
+            (_, Value::Error(_)) => {}
+            ("WATCH", _) if self.watch == Watch::Nothing => self.watch = Watch::Keys,
+            ("EXEC" | "DISCARD" | "RESET" | "QUIT", _) => self.watch = Watch::Nothing,
+            ("UNWATCH", _) if queued.is_none() => self.watch = Watch::Nothing,
+            _ => {}
+        }
         match (exchange.name().as_str(), queued) {
             ("MULTI", None) if is_simple(exchange.redis, b"OK") => self.queued = Some(Vec::new()),
             ("EXEC", Some(queued)) => {
@@ -91,7 +140,7 @@ impl<'a> Connection<'a> {
 fn inside_exec<'a>(exec: &Exchange<'a>, queued: &[&'a Args]) -> Option<Vec<Exchange<'a>>> {
     match (exec.redis, exec.other) {
         (Value::Array(redis), Value::Array(other)) if redis.len() == queued.len() && other.len() == queued.len() => {
-            Some(queued.iter().zip(redis.iter().zip(other)).map(|(command, (redis, other))| Exchange { command, redis, other }).collect())
+            Some(queued.iter().zip(redis.iter().zip(other)).map(|(command, (redis, other))| Exchange { command, redis, other, flushed_since_watch: false }).collect())
         }
         _ => None,
     }
@@ -132,7 +181,8 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
         "TIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO" | "CLIENT LIST"
-        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND HELP" | "CONFIG HELP" => {
+        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS" | "COMMAND HELP" | "CONFIG HELP"
+        | "ACL HELP" | "SLOWLOG HELP" => {
             same_kind(redis, other)
         }
         _ => name.starts_with("INFO ") && same_kind(redis, other),
@@ -251,7 +301,7 @@ mod tests {
     }
 
     fn are_same(command: &Args, redis: &Value, other: &Value) -> bool {
-        same(&Exchange { command, redis, other }, None)
+        same(&Exchange { command, redis, other, flushed_since_watch: false }, None)
     }
 
     #[test]
@@ -280,8 +330,8 @@ mod tests {
     #[test]
     fn a_random_field_must_exist_and_be_drawn_once() {
         let (all, listing) = (array(&["f", "1", "g", "2"]), args(["HGETALL", "h"]));
-        let before = Exchange { command: &listing, redis: &all, other: &all };
-        let draw = |command: &Args, other: &Value| same(&Exchange { command, redis: &array(&["f", "g"]), other }, Some(&before));
+        let before = Exchange { command: &listing, redis: &all, other: &all, flushed_since_watch: false };
+        let draw = |command: &Args, other: &Value| same(&Exchange { command, redis: &array(&["f", "g"]), other, flushed_since_watch: false }, Some(&before));
         assert!(draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "f"])));
         assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "g"])));
         assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "x"])));

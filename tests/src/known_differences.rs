@@ -1,4 +1,5 @@
-//! Where Orbweaver is meant to answer otherwise than Redis 7.0.15: it has the texts of Redis 7.2.
+//! Where Orbweaver is meant to answer otherwise than Redis 7.0.15: it has the texts of Redis 7.2, and a few ways of its own, which
+//! `docs/commands.md` lists.
 
 use orbweaver_engine::resp::Value;
 
@@ -13,18 +14,53 @@ pub struct KnownDifference {
 }
 
 /// All of them.
-pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[KnownDifference {
-    reason: "LPOS refuses the RANK that has no positive counterpart",
-    explains: |exchange| {
-        let is_least = |pair: &[Vec<u8>]| pair[0].eq_ignore_ascii_case(b"RANK") && pair[1] == i64::MIN.to_string().as_bytes();
-        exchange.name() == "LPOS"
-            && exchange.command.windows(2).any(is_least)
-            && is_error(exchange.other, "ERR value is out of range, value must between ")
+pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
+    KnownDifference {
+        reason: "error texts are UTF-8: U+FFFD stands for bytes that are not, where Redis repeats the bytes",
+        explains: |exchange| match errors(exchange) {
+            Some((redis, other)) => std::str::from_utf8(redis).is_err() && String::from_utf8_lossy(redis).as_bytes() == other,
+            None => false,
+        },
     },
-}];
+    KnownDifference {
+        reason: "HELLO of Redis 7.2 understands all of its options before it looks at the password",
+        explains: |exchange| {
+            exchange.name() == "HELLO"
+                && errors(exchange).is_some_and(|(redis, other)| {
+                    redis.starts_with(b"WRONGPASS ")
+                        && (other.starts_with(b"ERR Syntax error in HELLO option ") || other.starts_with(b"ERR Client names cannot contain "))
+                })
+        },
+    },
+    KnownDifference {
+        reason: "COMMAND GETKEYSANDFLAGS shows the flags of SET's key as COMMAND INFO does, whatever the options",
+        explains: |exchange| {
+            exchange.name() == "COMMAND GETKEYSANDFLAGS"
+                && exchange.command[2].eq_ignore_ascii_case(b"SET")
+                && matches!((exchange.redis, exchange.other), (Value::Array(redis), Value::Array(other)) if redis.len() == other.len())
+        },
+    },
+    KnownDifference {
+        reason: "LPOS refuses the RANK that has no positive counterpart",
+        explains: |exchange| {
+            let is_least = |pair: &[Vec<u8>]| pair[0].eq_ignore_ascii_case(b"RANK") && pair[1] == i64::MIN.to_string().as_bytes();
+            exchange.name() == "LPOS"
+                && exchange.command.windows(2).any(is_least)
+                && matches!(exchange.other, Value::Error(text) if text.starts_with(b"ERR value is out of range, value must between "))
+        },
+    },
+    KnownDifference {
+        reason: "FLUSHALL, FLUSHDB and SWAPDB count as a change of every watched key, also of those that are not concerned",
+        explains: |exchange| exchange.is_false_alarm(),
+    },
+];
 
-fn is_error(reply: &Value, beginning: &str) -> bool {
-    matches!(reply, Value::Error(text) if text.starts_with(beginning.as_bytes()))
+/// Both replies, where both are errors.
+fn errors<'a>(exchange: &Exchange<'a>) -> Option<(&'a [u8], &'a [u8])> {
+    match (exchange.redis, exchange.other) {
+        (Value::Error(redis), Value::Error(other)) => Some((redis, other)),
+        _ => None,
+    }
 }
 
 /// The known difference that explains this exchange.

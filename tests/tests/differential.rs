@@ -132,6 +132,24 @@ fn the_engine_in_this_process_answers_as_redis_does() {
     assert_as_redis("engine", &mut EngineTarget::default());
 }
 
+/// An engine that is given one command at a time, where others are given whole pipelines.
+struct OneByOne(EngineTarget);
+
+impl Target for OneByOne {
+    fn reset(&mut self) -> io::Result<()> {
+        self.0.reset()
+    }
+
+    fn execute(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
+        commands.iter().map(|command| Ok(self.0.execute(connection, &[command])?.remove(0))).collect()
+    }
+}
+
+#[test]
+fn the_engine_answers_commands_one_by_one_as_redis_does() {
+    assert_as_redis("one by one", &mut OneByOne(EngineTarget::default()));
+}
+
 #[test]
 fn the_server_on_memory_answers_as_redis_does() {
     assert_as_redis("memory", &mut ServedTarget::start(&["--store", "memory"]));

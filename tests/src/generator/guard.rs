@@ -27,6 +27,14 @@ pub fn is_fit(command: &Args) -> bool {
         b"EXPIRE" | b"SETEX" => argument(command, 2).is_none_or(is_fit_in_seconds),
         b"PEXPIRE" | b"PSETEX" => argument(command, 2).is_none_or(is_fit_in_milliseconds),
         b"SET" | b"GETEX" => after(b"EX").into_iter().all(is_fit_in_seconds) && after(b"PX").into_iter().all(is_fit_in_milliseconds),
+        // Redis 7.0 follows one option before it looks at the next, Redis 7.2 looks at all of them first.
+        b"HELLO" => {
+            let options = |name: &[u8], words: &[Vec<u8>]| words.iter().filter(|word| word.eq_ignore_ascii_case(name)).count();
+            let before_the_last = command.len().saturating_sub(2);
+            options(b"AUTH", command) <= 1 && options(b"SETNAME", &command[..before_the_last]) == 0
+        }
+        // Redis 7.2 takes a command without arguments here: the arity is -3, not -4.
+        b"COMMAND" => command.len() != 3 || !command[1].to_ascii_uppercase().starts_with(b"GETKEYS"),
         // Would close this connection.
         b"CLIENT" => !command.iter().any(|word| word.eq_ignore_ascii_case(b"KILL")) || command.len() < 5,
         _ => true,

@@ -52,6 +52,7 @@ pub fn sequence(seed: u64, min_commands: usize) -> Vec<Block> {
 /// A command, or some that belong together, mostly on the first connection.
 fn block(words: &mut Words) -> Block {
     let mut block = match words.below(40) {
+        6 if words.percent(30) => keys::info_keyspace(words),
         0 => keys::dbsize(words),
         1 => keys::random_key(words),
         2 => keys::whole_scan(words),

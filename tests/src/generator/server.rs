@@ -18,7 +18,11 @@ pub const RULES: Rules = &[
     (1, |w| args!["CLIENT", "NO-EVICT", w.one(&["ON", "OFF", "maybe"])]),
     (1, |w| args!["CLIENT", "KILL", w.one(&["127.0.0.1:1", "nowhere"])]),
     (1, |w| args!["CLIENT", "KILL", w.one(&["ID", "TYPE", "ADDR", "WHAT"]), w.one(&["0", "999999999", "pubsub", "what"])]),
+    (1, |w| args!["CLIENT", "KILL", "ID", "999999999", w.one(&["SKIPME", "USER", "LADDR", "WHAT"]), w.one(&["no", "yes", "nobody", "x"])]),
     (1, |w| args!["CLIENT", "UNBLOCK", w.one(&["999999999", "abc"])]),
+    (1, |w| args!["CLIENT", "UNBLOCK", "999999999", w.one(&["TIMEOUT", "error", "what"])]),
+    (1, |w| args!["CLIENT", w.one(&["GETREDIR", "TRACKINGINFO", "CACHING"])]),
+    (1, |w| args!["CLIENT", w.one(&["TRACKING", "CACHING"]), w.one(&["OFF", "NO", "maybe"])]),
     (1, |_| args!["CLIENT", "UNPAUSE"]),
     (1, |w| args!["CLIENT", w.one(&["HELP", "NOTHING", ""])]),
     (1, |_| args!["COMMAND", "COUNT"]),
@@ -28,6 +32,18 @@ pub const RULES: Rules = &[
         command.extend(super::sound_command(w));
         command
     }),
+    (2, |w| {
+        let mut command = args!["COMMAND", "GETKEYSANDFLAGS"];
+        command.extend(super::sound_command(w));
+        command
+    }),
+    (1, |w| args!["COMMAND", "DOCS", w.one(&["get", "nothing"])]),
+    (1, |w| args!["COMMAND", "LIST", "FILTERBY", w.one(&["PATTERN", "ACLCAT", "MODULE", "WHAT"]), w.one(&["h*", "hash", "nothing"])]),
+    (1, |w| args!["ACL", w.one(&["WHOAMI", "USERS", "HELP", "NOTHING"])]),
+    (1, |w| args!["ACL", "CAT", w.one(&["nothing", "@hash"])]),
+    (1, |w| args!["SLOWLOG", w.one(&["RESET", "HELP", "NOTHING"])]),
+    (1, |w| args!["SLOWLOG", "GET", w.one(&["-2", "abc"])]),
+    (1, |w| args!["CONFIG", "GET", w.one(&["databases", "proto-max-bulk-len", "APPENDONLY", "sav?"])]),
     (1, |w| args!["COMMAND", w.one(&["HELP", "NOTHING", "GETKEYS", "LIST"])]),
     (1, |w| args!["CONFIG", w.one(&["GET", "SET", "HELP", "NOTHING"])]),
     (1, |w| args!["CONFIG", "GET", w.one(&["no-such-parameter", "no-such-*"])]),

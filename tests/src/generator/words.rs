@@ -77,6 +77,9 @@ const PATTERNS: &[&[u8]] = &[
     b"s*[0-9]",
 ];
 
+/// The dbs that sequences use, the last one seldom.
+pub const DBS: &[&str] = &["0", "1", "2", "15"];
+
 /// Seconds between two relative expiries of a sequence, more than the comparison of TTLs tolerates.
 const EXPIRY_GRID_S: u64 = 100;
 
@@ -221,9 +224,9 @@ impl Words {
     /// A db number: mostly one of three.
     pub fn db(&mut self) -> Vec<u8> {
         match self.below(20) {
-            0 => "15".into(),
+            0 => self.one(DBS).into(),
             1 => self.one(&["16", "-1", "abc", "", "9223372036854775808", "2147483648", "0.0"]).into(),
-            _ => self.one(&["0", "1", "2"]).into(),
+            _ => self.one(&DBS[..3]).into(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Connection commands: who a client is, which protocol it speaks, which db it has selected.
 
-use super::client::set_name;
+use super::client::connection_name;
 use super::flags::Flags;
 use super::options::{db_number, is_word};
 use super::{Command, Group, Run};
@@ -105,7 +105,7 @@ fn select(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()
 struct Hello<'a> {
     protocol: Option<Protocol>,
     credentials: Option<(&'a Bytes, &'a Bytes)>,
-    name: Option<&'a Bytes>,
+    name: Option<String>,
 }
 
 impl<'a> Hello<'a> {
@@ -126,7 +126,7 @@ impl<'a> Hello<'a> {
                     rest
                 }
                 [option, name, rest @ ..] if is_word(option, "setname") => {
-                    hello.name = Some(name);
+                    hello.name = Some(connection_name(name)?);
                     rest
                 }
                 [option, ..] => {
@@ -150,7 +150,7 @@ fn hello(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()>
         return Err(HELLO_NEEDS_AUTH);
     }
     if let Some(name) = hello.name {
-        set_name(connection, name)?;
+        connection.name = name;
     }
     if let Some(protocol) = hello.protocol {
         connection.protocol = protocol;

@@ -1,7 +1,7 @@
 //! The HELP subcommands, made from the command table.
 
 use super::{Command, table};
-use crate::error::Result;
+use crate::error::{Error, Result, repeated};
 use crate::resp::reply::Reply;
 use crate::session::Session;
 use bytes::Bytes;
@@ -27,4 +27,12 @@ pub fn write<'a>(name: &str, subcommands: impl ExactSizeIterator<Item = (&'a str
         reply.simple(&subcommand.to_ascii_uppercase());
         reply.simple(&format!("    {summary}"));
     }
+}
+
+/// The error of subcommands that check the number of their arguments themselves (`addReplySubcommandSyntaxError` in Redis'
+/// `networking.c`).
+pub fn wrong_subcommand(args: &[Bytes]) -> Error {
+    let word = |position, most| args.get(position).map(|word: &Bytes| repeated(word, most)).unwrap_or_default();
+    let (command, subcommand) = (word(0, usize::MAX).to_ascii_uppercase(), word(1, 128));
+    Error::Client(format!("ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {command} HELP.").into())
 }

@@ -177,7 +177,8 @@ impl Engine {
                     match self.plan(delivery.connection, position, args, now_ms) {
                         Planned::Nothing => {}
                         Planned::Job(job) => group.push(job),
-                        Planned::Last(job) => {
+                        Planned::Alone(job) => {
+                            self.finish(group, now_ms, answers);
                             group.push(job);
                             self.finish(group, now_ms, answers);
                         }

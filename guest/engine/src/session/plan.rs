@@ -5,7 +5,6 @@ use super::{Engine, Session};
 use crate::command::flags::Flags;
 use crate::command::{Command, Run, TransactionCommand, table};
 use crate::error::{self, Error, Result};
-use crate::layout::KeyAt;
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
 use bytes::Bytes;
@@ -54,6 +53,8 @@ pub struct Call {
     pub args: Vec<Bytes>,
     /// The db that was selected.
     pub db: usize,
+    /// The protocol of its reply: within a transaction, HELLO may change it.
+    pub protocol: Protocol,
 }
 
 /// The commands between MULTI and EXEC.
@@ -86,14 +87,12 @@ impl Queue {
 /// A key as it was when WATCH came.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// The db.
-    pub db: usize,
-    /// Where the key lived.
-    pub at: KeyAt,
+    /// The lock key of the key.
+    pub lock_key: Bytes,
     /// Its revision; `None`: lost with an instance, counts as changed.
     pub revision: Option<u64>,
-    /// Whether the key existed.
-    pub existed: bool,
+    /// The store's epoch: FLUSHALL, FLUSHDB and SWAPDB change keys without naming them.
+    pub epoch: u64,
     /// When it would expire.
     pub expire_at_ms: Option<u64>,
 }
@@ -101,8 +100,7 @@ pub struct Watched {
 impl Watched {
     /// A key of which nothing is known any more.
     pub(super) const fn lost() -> Self {
-        let at = KeyAt { space: 0, key: Bytes::new() };
-        Self { db: 0, at, revision: None, existed: false, expire_at_ms: None }
+        Self { lock_key: Bytes::new(), revision: None, epoch: 0, expire_at_ms: None }
     }
 }
 
@@ -112,8 +110,8 @@ pub enum Planned {
     Nothing,
     /// A job for the group.
     Job(Job),
-    /// A job after which the group must run before anything else is planned.
-    Last(Job),
+    /// A job that is a group of its own: what it does, or learns, concerns whole commits.
+    Alone(Job),
 }
 
 const EXEC_ABORTED: Error = Error::client("EXECABORT Transaction discarded because of previous errors.");
@@ -140,9 +138,21 @@ pub fn is_http(args: &[Bytes]) -> bool {
     is(args, "post") || is(args, "host:")
 }
 
-/// Whether the request must be planned only after everything before it has been committed: it compares revisions.
+/// Whether the request must be planned only after everything before it has run: EXEC compares revisions, CONFIG changes the limits
+/// and counters of all.
 pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection) -> bool {
-    is(args, "watch") || (is(args, "exec") && !connection.watched.is_empty())
+    is(args, "config") || (is(args, "exec") && !connection.watched.is_empty())
+}
+
+/// Whether the work needs a transaction to itself: WATCH reads revisions, which others must not change unseen; an exclusive command
+/// would make every command beside it exclusive, too.
+fn is_alone(work: &Work) -> bool {
+    match work {
+        Work::Answered(_) => false,
+        Work::Watch { .. } => true,
+        Work::Call(call) => call.command.flags.has(Flags::EXCLUSIVE),
+        Work::Transaction { parts, .. } => parts.iter().any(is_alone),
+    }
 }
 
 /// The table's row for a request, its arity checked.
@@ -184,13 +194,13 @@ fn unknown_subcommand(command: &Command, name: &[u8]) -> Error {
 impl Engine {
     /// A job that answers a broken request and closes the connection.
     pub(super) fn refuse(&mut self, connection: u64, delivery: usize, message: &str) -> Job {
-        let protocol = self.connections.get(connection).map_or(Protocol::Resp2, |connection| {
+        let (protocol, silent) = self.connections.get(connection).map_or((Protocol::Resp2, true), |connection| {
             connection.closing = true;
-            connection.protocol
+            (connection.protocol, connection.reply_mode != ReplyMode::On)
         });
         let mut reply = Reply::new(protocol);
         reply.error(&format!("ERR {message}"));
-        Job { delivery, silent: false, protocol, work: Work::Answered(reply.into_bytes()) }
+        Job { delivery, silent, protocol, work: Work::Answered(reply.into_bytes()) }
     }
 
     /// Plans one request of a connection.
@@ -217,9 +227,9 @@ impl Engine {
             self.server.error(&mut reply, &error);
             Work::Answered(reply.into_bytes())
         });
-        let last = matches!(work, Work::Watch { .. });
+        let alone = is_alone(&work);
         let job = Job { delivery, silent, protocol, work };
-        if last { Planned::Last(job) } else { Planned::Job(job) }
+        if alone { Planned::Alone(job) } else { Planned::Job(job) }
     }
 
     fn plan_work(&mut self, id: u64, args: Vec<Bytes>, now_ms: u64) -> Result<Work> {
@@ -264,7 +274,7 @@ impl Engine {
             Ok(Work::Answered(reply.into_bytes()))
         };
         match &command.run {
-            Run::Data(_) => Ok(Work::Call(Call { command, args, db })),
+            Run::Data(_) => Ok(Work::Call(Call { command, args, db, protocol })),
             Run::Container => Err(wrong_arity(command.name)),
             Run::Session(run) => {
                 let Self { connections, server, environment, .. } = self;

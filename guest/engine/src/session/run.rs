@@ -105,6 +105,8 @@ impl Engine {
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
                     Ok(mut watched) => {
                         if let Some(connection) = connections.get(*connection) {
+                            // A key that is watched already stays as it was then.
+                            watched.retain(|new| connection.watched.iter().all(|old| old.lock_key != new.lock_key));
                             connection.watched.append(&mut watched);
                         }
                         reply.ok();
@@ -157,18 +159,20 @@ impl Engine {
 
     /// Whether a watched key is known to have changed: EXEC looks before it lets queued commands change the connection.
     pub(super) fn watched_have_changed(&mut self, watched: &[Watched], now_ms: u64) -> Result<bool> {
-        self.load_catalog()?;
-        let keys: Vec<Bytes> = watched.iter().map(|watched| watched.at.lock_key()).collect();
-        let revisions = self.store.revisions(&keys)?;
-        let pairs = watched.iter().zip(revisions);
-        Ok(pairs.into_iter().any(|(watched, revision)| has_changed(watched, revision, &self.catalog, now_ms)))
+        let mut transaction = Transaction::begin(self.store.as_mut(), Scope::Read)?;
+        have_changed(&mut transaction, watched, now_ms)
     }
 }
 
-fn has_changed(watched: &Watched, revision: u64, catalog: &Catalog, now_ms: u64) -> bool {
-    let expired_since = watched.existed && watched.expire_at_ms.is_some_and(|at| now_ms > at);
-    let flushed_or_swapped = catalog.spaces.get(watched.db) != Some(&watched.at.space);
-    watched.revision != Some(revision) || expired_since || flushed_or_swapped
+/// A commit of an exclusive transaction counts as a change of every key, as it does not say which ones it has changed.
+fn have_changed(transaction: &mut Transaction<'_>, watched: &[Watched], now_ms: u64) -> Result<bool> {
+    let keys: Vec<Bytes> = watched.iter().map(|watched| watched.lock_key.clone()).collect();
+    let revisions = transaction.revisions(&keys)?;
+    let epoch = transaction.epoch();
+    Ok(watched.iter().zip(revisions).any(|(watched, revision)| {
+        let has_expired = watched.expire_at_ms.is_some_and(|at| now_ms > at);
+        watched.revision != Some(revision) || watched.epoch != epoch || has_expired
+    }))
 }
 
 fn needs_the_store(work: &Work) -> bool {
@@ -203,7 +207,7 @@ impl Needs<'_> {
             }
             Work::Transaction { parts, watched } => {
                 parts.iter().for_each(|part| self.add(part));
-                self.keys.extend(watched.iter().map(|watched| watched.at.lock_key()));
+                self.keys.extend(watched.iter().map(|watched| watched.lock_key.clone()));
             }
         }
     }
@@ -255,6 +259,7 @@ impl Runner<'_, '_> {
     /// returned as an error.
     fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<()> {
         let Run::Data(run) = call.command.run else { return Ok(()) };
+        reply.set_protocol(call.protocol);
         let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
         let db = Db {
             transaction: &mut self.transaction,
@@ -281,14 +286,9 @@ impl Runner<'_, '_> {
     }
 
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
-        let keys: Vec<Bytes> = watched.iter().map(|watched| watched.at.lock_key()).collect();
-        if !keys.is_empty() {
-            let revisions = self.transaction.revisions(&keys)?;
-            let changed = watched.iter().zip(revisions);
-            if changed.into_iter().any(|(watched, revision)| has_changed(watched, revision, self.catalog, self.now_ms)) {
-                reply.null_array();
-                return Ok(());
-            }
+        if !watched.is_empty() && have_changed(&mut self.transaction, watched, self.now_ms)? {
+            reply.null_array();
+            return Ok(());
         }
         reply.array(parts.len());
         for part in parts {
@@ -307,12 +307,13 @@ impl Runner<'_, '_> {
         let lock_keys: Vec<Bytes> = keys.iter().map(|key| lock_key(space, key)).collect();
         // The revision first: a change between the two reads is then seen as one.
         let revisions = self.transaction.revisions(&lock_keys)?;
-        let mut watched = Vec::with_capacity(keys.len());
-        for (key, revision) in keys.iter().zip(revisions) {
+        let epoch = self.transaction.epoch();
+        let mut watched: Vec<Watched> = Vec::with_capacity(keys.len());
+        for ((key, lock_key), revision) in keys.iter().zip(lock_keys).zip(revisions) {
             let at = KeyAt { space, key: key.clone() };
             let meta = self.layout.find(&mut self.transaction, &at)?.filter(|meta| !meta.is_expired(self.now_ms));
-            let expire_at_ms = meta.as_ref().and_then(|meta| meta.expire_at_ms);
-            watched.push(Watched { db, at, revision: Some(revision), existed: meta.is_some(), expire_at_ms });
+            let expire_at_ms = meta.and_then(|meta| meta.expire_at_ms);
+            watched.push(Watched { lock_key, revision: Some(revision), epoch, expire_at_ms });
         }
         Ok(watched)
     }

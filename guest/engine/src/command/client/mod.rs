@@ -4,13 +4,13 @@ mod kill;
 mod list;
 
 use super::flags::Flags;
-use super::help::help;
+use super::help::{help, wrong_subcommand};
 use super::options::is_word;
 use super::{Command, Group, Run};
 use crate::error::{Error, Result, repeated, texts};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
-use crate::session::{Connection, ReplyMode, Session};
+use crate::session::{ReplyMode, Session};
 use bytes::Bytes;
 
 /// The rows of this group.
@@ -60,18 +60,16 @@ fn printable(name: &Bytes) -> Option<String> {
     is_printable.then(|| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Names a connection; an empty name takes it away.
+/// The name of a connection; empty for none.
 ///
 /// # Errors
 /// Redis' error for names with spaces or control characters.
-pub fn set_name(connection: &mut Connection, name: &Bytes) -> Result<()> {
-    let error = Error::client("ERR Client names cannot contain spaces, newlines or special characters.");
-    connection.name = printable(name).ok_or(error)?;
-    Ok(())
+pub fn connection_name(name: &Bytes) -> Result<String> {
+    printable(name).ok_or(Error::client("ERR Client names cannot contain spaces, newlines or special characters."))
 }
 
 fn set_connection_name(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
-    set_name(session.connection()?, arg(args, 2))?;
+    session.connection()?.name = connection_name(arg(args, 2))?;
     reply.ok();
     Ok(())
 }
@@ -164,6 +162,9 @@ fn unpause(_: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
 
 /// No command blocks.
 fn unblock(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+    if args.len() > 4 {
+        return Err(wrong_subcommand(args));
+    }
     if args.get(3).is_some_and(|reason| !is_word(reason, "timeout") && !is_word(reason, "error")) {
         return Err(Error::client("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
     }
@@ -172,7 +173,23 @@ fn unblock(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-fn tracking(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+/// `CLIENT TRACKING ON | OFF [REDIRECT id] [PREFIX prefix ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]`: the options are checked first.
+fn tracking(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+    let mut options = args.get(3..).unwrap_or_default();
+    loop {
+        options = match options {
+            [] => break,
+            [option, id, rest @ ..] if is_word(option, "redirect") => {
+                let id = parse_i64(id).ok_or(texts::NOT_AN_INTEGER)?;
+                let target = u64::try_from(id).ok().and_then(|id| session.connections.get(id));
+                target.ok_or(Error::client("ERR The client ID you want redirect to does not exist"))?;
+                rest
+            }
+            [option, _, rest @ ..] if is_word(option, "prefix") => rest,
+            [option, rest @ ..] if ["bcast", "optin", "optout", "noloop"].iter().any(|known| is_word(option, known)) => rest,
+            _ => return Err(texts::SYNTAX),
+        }
+    }
     if switch(arg(args, 2))? {
         return Err(Error::client("ERR CLIENT TRACKING ON is not supported"));
     }

@@ -1,5 +1,6 @@
 //! ACL, as far as clients ask: there is one user, `default`, who may do everything.
 
+use crate::command::help::wrong_subcommand;
 use crate::command::{categories, table};
 use crate::error::{Error, Result, repeated};
 use crate::resp::reply::Reply;
@@ -26,7 +27,7 @@ pub fn cat(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
             let error = || Error::Client(format!("ERR Unknown category '{}'", repeated(category, category.len())).into());
             commands_in(known.ok_or_else(error)?)
         }
-        _ => return Err(Error::client("ERR unknown subcommand or wrong number of arguments for 'cat'. Try ACL HELP.")),
+        _ => return Err(wrong_subcommand(args)),
     };
     reply.array(names.len());
     names.into_iter().for_each(|name| reply.text(name));

@@ -10,17 +10,25 @@ use bytes::Bytes;
 /// Redis' lower bound of `proto-max-bulk-len`, in bytes.
 const MIN_STRING_BYTES: usize = 1 << 20;
 
-/// `CONFIG GET pattern ...`: each parameter once.
+/// `CONFIG GET pattern ...`: each parameter once. One that is named in full is shown as the client spells it.
 pub fn get(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     let patterns = args.get(2..).unwrap_or_default();
-    let fits = |parameter: &&Parameter| patterns.iter().any(|pattern| glob::matches(pattern, parameter.name.as_bytes(), true));
-    let parameters: Vec<&Parameter> = PARAMETERS.iter().filter(fits).collect();
+    let fits = |parameter: &Parameter, pattern: &Bytes| match is_glob(pattern) {
+        true => glob::matches(pattern, parameter.name.as_bytes(), true),
+        false => pattern.eq_ignore_ascii_case(parameter.name.as_bytes()),
+    };
+    let first_pattern = |parameter| patterns.iter().find(|pattern| fits(parameter, pattern)).map(|pattern| (parameter, pattern));
+    let parameters: Vec<(&Parameter, &Bytes)> = PARAMETERS.iter().filter_map(first_pattern).collect();
     reply.map(parameters.len());
-    for parameter in parameters {
-        reply.text(parameter.name);
+    for (parameter, pattern) in parameters {
+        reply.bulk(if is_glob(pattern) { parameter.name.as_bytes() } else { pattern });
         reply.text(&value_of(parameter, session.server));
     }
     Ok(())
+}
+
+fn is_glob(pattern: &[u8]) -> bool {
+    pattern.iter().any(|byte| b"[*?".contains(byte))
 }
 
 /// `CONFIG SET name value ...`: all or nothing. What is set holds as long as this instance of the engine.

@@ -2,7 +2,7 @@
 
 use crate::command::options::is_word;
 use crate::command::{Context, help};
-use crate::error::{Error, Result, repeated, texts};
+use crate::error::{Error, Result, texts};
 use crate::resp::reply::Reply;
 use crate::types::encoding;
 
@@ -23,11 +23,7 @@ pub fn debug(context: &mut Context, reply: &mut Reply) -> Result<()> {
         3 if is_word(&subcommand, "object") => return object(context, reply),
         3 if is_word(&subcommand, "set-active-expire") => reply.ok(),
         3 if is_word(&subcommand, "sleep") => return Err(Error::client("ERR DEBUG SLEEP is not supported")),
-        _ => {
-            let name = repeated(&subcommand, subcommand.len());
-            let text = format!("ERR unknown subcommand or wrong number of arguments for '{name}'. Try DEBUG HELP.");
-            return Err(Error::Client(text.into()));
-        }
+        _ => return Err(help::wrong_subcommand(context.args)),
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! SLOWLOG: the engine measures no times, so the log is always empty.
 
+use crate::command::help::wrong_subcommand;
 use crate::error::{Error, Result};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
@@ -8,7 +9,7 @@ use bytes::Bytes;
 
 pub fn get(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     if args.len() > 3 {
-        return Err(Error::client("ERR unknown subcommand or wrong number of arguments for 'get'. Try SLOWLOG HELP."));
+        return Err(wrong_subcommand(args));
     }
     if args.get(2).is_some_and(|count| parse_i64(count).is_none_or(|count| count < -1)) {
         return Err(Error::client("ERR count should be greater than or equal to -1"));
