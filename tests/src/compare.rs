@@ -18,8 +18,8 @@ pub struct Exchange<'a> {
     pub redis: &'a Value,
     /// What the other answered.
     pub other: &'a Value,
-    /// Somebody has emptied or exchanged dbs since this connection's first WATCH.
-    pub flushed_since_watch: bool,
+    /// What the connection watches.
+    pub watch: Watch,
 }
 
 impl Exchange<'_> {
@@ -34,12 +34,25 @@ impl Exchange<'_> {
         }
     }
 
-    /// The other one's EXEC has failed after a FLUSHALL, FLUSHDB or SWAPDB, and that of Redis has not: from here on the two hold
-    /// different data.
+    /// The other one's EXEC has failed for the keys that it watches, and that of Redis has not: from here on the two hold different data.
     #[must_use]
     pub fn is_false_alarm(&self) -> bool {
-        self.flushed_since_watch && self.name() == "EXEC" && matches!((self.redis, self.other), (Value::Array(_), Value::Null | Value::NullArray))
+        self.watch != Watch::Nothing
+            && self.name() == "EXEC"
+            && matches!((self.redis, self.other), (Value::Array(_), Value::Null | Value::NullArray))
     }
+}
+
+/// Whether a connection watches keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// It does not.
+    #[default]
+    Nothing,
+    /// It does.
+    Keys,
+    /// It does, and dbs were emptied or exchanged since.
+    Flushed,
 }
 
 /// Walks through a sequence and its replies, and calls `each` with every exchange and the one before it on the same
@@ -54,8 +67,7 @@ pub fn first_difference<'a>(
 ) -> Option<usize> {
     let mut connections = vec![Connection::default(); crate::target::CONNECTIONS];
     for (index, ((step, redis), other)) in steps.iter().zip(redis).zip(other).enumerate() {
-        let flushed_since_watch = connections[step.connection].watch == Watch::Flushed;
-        let exchange = Exchange { command: &step.command, redis, other, flushed_since_watch };
+        let exchange = Exchange { command: &step.command, redis, other, watch: connections[step.connection].watch };
         let flushes = connections[step.connection].runs_a_flush(&step.command);
         if !connections[step.connection].follow(exchange, each) {
             return Some(index);
@@ -78,16 +90,6 @@ struct Connection<'a> {
     queued: Option<Vec<&'a Args>>,
     watch: Watch,
     before: Option<Exchange<'a>>,
-}
-
-/// Whether a connection watches keys.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Watch {
-    #[default]
-    Nothing,
-    Keys,
-    /// Keys, and dbs were emptied or exchanged since.
-    Flushed,
 }
 
 impl<'a> Connection<'a> {
@@ -139,9 +141,13 @@ impl<'a> Connection<'a> {
 /// The exchanges that an EXEC's reply holds, if both did execute as many commands as were queued.
 fn inside_exec<'a>(exec: &Exchange<'a>, queued: &[&'a Args]) -> Option<Vec<Exchange<'a>>> {
     match (exec.redis, exec.other) {
-        (Value::Array(redis), Value::Array(other)) if redis.len() == queued.len() && other.len() == queued.len() => {
-            Some(queued.iter().zip(redis.iter().zip(other)).map(|(command, (redis, other))| Exchange { command, redis, other, flushed_since_watch: false }).collect())
-        }
+        (Value::Array(redis), Value::Array(other)) if redis.len() == queued.len() && other.len() == queued.len() => Some(
+            queued
+                .iter()
+                .zip(redis.iter().zip(other))
+                .map(|(command, (redis, other))| Exchange { command, redis, other, watch: Watch::Nothing })
+                .collect(),
+        ),
         _ => None,
     }
 }
@@ -181,10 +187,8 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
         "TIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO" | "CLIENT LIST"
-        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS" | "COMMAND HELP" | "CONFIG HELP"
-        | "ACL HELP" | "SLOWLOG HELP" => {
-            same_kind(redis, other)
-        }
+        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS" | "COMMAND HELP"
+        | "CONFIG HELP" | "ACL HELP" | "SLOWLOG HELP" | "SLOWLOG GET" => same_kind(redis, other),
         _ => name.starts_with("INFO ") && same_kind(redis, other),
     }
 }
@@ -301,7 +305,7 @@ mod tests {
     }
 
     fn are_same(command: &Args, redis: &Value, other: &Value) -> bool {
-        same(&Exchange { command, redis, other, flushed_since_watch: false }, None)
+        same(&Exchange { command, redis, other, watch: Watch::Nothing }, None)
     }
 
     #[test]
@@ -330,8 +334,10 @@ mod tests {
     #[test]
     fn a_random_field_must_exist_and_be_drawn_once() {
         let (all, listing) = (array(&["f", "1", "g", "2"]), args(["HGETALL", "h"]));
-        let before = Exchange { command: &listing, redis: &all, other: &all, flushed_since_watch: false };
-        let draw = |command: &Args, other: &Value| same(&Exchange { command, redis: &array(&["f", "g"]), other, flushed_since_watch: false }, Some(&before));
+        let before = Exchange { command: &listing, redis: &all, other: &all, watch: Watch::Nothing };
+        let draw = |command: &Args, other: &Value| {
+            same(&Exchange { command, redis: &array(&["f", "g"]), other, watch: Watch::Nothing }, Some(&before))
+        };
         assert!(draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "f"])));
         assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "g"])));
         assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "x"])));

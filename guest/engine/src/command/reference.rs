@@ -40,6 +40,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|idletime", "always 0: access times are not kept"),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
+    (
+        "watch",
+        "false alarms: FLUSHALL, FLUSHDB and SWAPDB that change anything count as a change of every watched key, in whatever db; so does, rarely, a \
+         change of another key, for stores count the changes of several keys together",
+    ),
 ];
 
 /// The page: a table for each group.
@@ -52,7 +57,8 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# Commands\n\n\
          Replies and error texts are those of Redis 7.2, in RESP2 and RESP3; the last column says where they are not, and why. *Since* is the version \
-         of Redis that brought the command. HELP subcommands list what there is here, in words of their own.\n\n\
+         of Redis that brought the command. HELP subcommands list what there is here, in words of their own. Error texts \
+         are UTF-8: where they repeat a client's bytes that are not, they have U+FFFD.\n\n\
          This page is made from the engine's command table: `cargo run -p orbweaver-engine --example generate_docs` writes it, a test compares it.\n",
     );
     for (group, commands) in groups {
