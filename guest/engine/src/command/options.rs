@@ -19,12 +19,12 @@ pub fn integer(argument: &[u8]) -> Result<i64> {
 /// `ERR value is not an integer or out of range`; Redis' error for the one count that has no positive counterpart.
 pub fn draw(argument: &[u8]) -> Result<Draw> {
     let number = integer(argument)?;
-    let count = number.unsigned_abs();
-    match number {
-        i64::MIN => Err(Error::Client(format!("ERR value is out of range, value must between {} and {}", -i64::MAX, i64::MAX).into())),
-        ..0 => Ok(Draw::Repeated(count)),
-        0.. => Ok(Draw::Distinct(count)),
+    if number == i64::MIN {
+        let text = format!("ERR value is out of range, value must between {} and {}", -i64::MAX, i64::MAX);
+        return Err(Error::Client(text.into()));
     }
+    let count = number.unsigned_abs();
+    Ok(if number < 0 { Draw::Repeated(count) } else { Draw::Distinct(count) })
 }
 
 /// The db number of an argument.

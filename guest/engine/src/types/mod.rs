@@ -8,4 +8,6 @@ pub mod keys;
 pub mod lcs;
 pub mod lists;
 pub mod random_key;
+pub mod set_algebra;
+pub mod sets;
 pub mod strings;
