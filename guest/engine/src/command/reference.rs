@@ -29,7 +29,8 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
     (
         "hrandfield",
-        "more than 1,048,576 repeated draws, or more bytes of them than `proto-max-bulk-len`, are refused: they would only fill the memory",
+        "more than 1,048,576 repeated draws, or more bytes of them than `proto-max-bulk-len`, are refused: they would only fill \
+         the memory",
     ),
     (
         "info",
