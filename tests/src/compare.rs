@@ -4,7 +4,7 @@
 use orbweaver_engine::resp::Value;
 
 use crate::client::Args;
-use crate::sequence::{Step, as_page};
+use crate::sequence::{Step, as_page, scan_shape};
 
 /// Clocks of two runs are this far apart at most.
 const TOLERANCE_S: u64 = 60;
@@ -175,14 +175,17 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
     }
     let name = exchange.name();
     match name.as_str() {
-        "KEYS" | "HKEYS" | "HVALS" => same_kind(redis, other) && sorted_items(redis, 1) == sorted_items(other, 1),
+        "KEYS" | "HKEYS" | "HVALS" | "SDIFF" | "SINTER" | "SMEMBERS" | "SUNION" => {
+            same_kind(redis, other) && sorted_items(redis, 1) == sorted_items(other, 1)
+        }
         "HGETALL" => same_kind(redis, other) && sorted_items(redis, 2) == sorted_items(other, 2),
-        "SCAN" | "HSCAN" => same_page(exchange),
+        "SCAN" | "HSCAN" | "SSCAN" => same_page(exchange),
         "TTL" | "EXPIRETIME" => near(redis, other, TOLERANCE_S),
         "PTTL" | "PEXPIRETIME" => near(redis, other, TOLERANCE_S * 1000),
         "OBJECT IDLETIME" => near(redis, other, TOLERANCE_S),
         "OBJECT ENCODING" => same_encodings(redis, other),
-        "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_of_fields(exchange, before)),
+        "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("HGETALL", 2), exchange, before)),
+        "SPOP" | "SRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("SMEMBERS", 1), exchange, before)),
         "RANDOMKEY" => same_kind(redis, other) && before.is_none_or(|before| is_choice_of_keys(exchange, before)),
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
@@ -214,7 +217,7 @@ fn same_page(exchange: &Exchange<'_>) -> bool {
     let (Some((redis_cursor, redis)), Some((other_cursor, other))) = (as_page(exchange.redis), as_page(exchange.other)) else {
         return false;
     };
-    let (cursor_at, width) = if exchange.name() == "HSCAN" { (2, 2) } else { (1, 1) };
+    let (cursor_at, width) = scan_shape(&exchange.command[0]);
     let is_everything =
         exchange.command.get(cursor_at).is_some_and(|cursor| cursor == b"0") && redis_cursor == b"0" && other_cursor == b"0";
     let sorted = |items: &[Value]| sorted_items(&Value::Array(items.to_vec()), width);
@@ -229,17 +232,18 @@ fn near(redis: &Value, other: &Value, tolerance: u64) -> bool {
 }
 
 /// The encodings of each kind of value.
-const ENCODINGS: &[&[&[u8]]] = &[&[b"int", b"embstr", b"raw"], &[b"listpack", b"hashtable"], &[b"listpack", b"quicklist"]];
+const ENCODINGS: &[&[&[u8]]] = &[&[b"int", b"embstr", b"raw"], &[b"intset", b"listpack", b"hashtable"], &[b"listpack", b"quicklist"]];
 
-/// How Redis keeps a value depends on its history and its version: a string that was appended to is raw, a hash that was large stays
-/// a hash table, Redis 7.0 has no short form for lists.
+/// How Redis keeps a value depends on its history and its version: a string that was appended to is raw, a hash or set that was large
+/// stays a hash table, Redis 7.0 has no short form for lists.
 fn same_encodings(redis: &Value, other: &Value) -> bool {
     let (Value::Bulk(redis), Value::Bulk(other)) = (redis, other) else { return false };
     ENCODINGS.iter().any(|kind| kind.contains(&redis.as_ref()) && kind.contains(&other.as_ref()))
 }
 
-/// Both replies are as many fields (with their values) out of the HGETALL before, each once when the count is positive.
-fn is_choice_of_fields(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
+/// Both replies are as many elements (fields perhaps with their values) out of the listing before, each once when the count is
+/// positive. `listing` is the command that lists the elements, and how many items of its reply belong together.
+fn is_choice_from(listing: (&str, usize), exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
     let with_values = exchange.command.len() > 3;
     let may_repeat = exchange.command.get(2).is_some_and(|count| count.starts_with(b"-"));
     let chosen = |reply: &Value| match reply {
@@ -251,11 +255,11 @@ fn is_choice_of_fields(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
                 _ => Vec::new(),
             })
             .collect(),
-        Value::Array(_) => sorted_items(reply, if with_values { 2 } else { 1 }),
+        Value::Array(_) | Value::Set(_) => sorted_items(reply, if with_values { 2 } else { 1 }),
         single => vec![vec![single.clone()]],
     };
     let come_from = |mut items: Vec<Vec<Value>>, all: &Value| {
-        let all = sorted_items(all, 2);
+        let all = sorted_items(all, listing.1);
         let exist = items.iter().all(|item| all.iter().any(|field| field.starts_with(item)));
         items.sort_by_cached_key(|item| format!("{item:?}"));
         exist && (may_repeat || items.windows(2).all(|two| two[0] != two[1]))
@@ -263,7 +267,7 @@ fn is_choice_of_fields(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
     let (redis, other) = (chosen(exchange.redis), chosen(exchange.other));
     redis.len() == other.len()
         && redis.iter().map(Vec::len).eq(other.iter().map(Vec::len))
-        && before.name() == "HGETALL"
+        && before.name() == listing.0
         && come_from(redis, before.redis)
         && come_from(other, before.other)
 }

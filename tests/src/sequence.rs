@@ -19,7 +19,7 @@ pub struct Step {
     pub connection: usize,
     /// The command.
     pub command: Args,
-    /// The command is a SCAN or HSCAN from cursor 0, to be followed to its end. Its reply then holds every element once, in byte
+    /// The command is a SCAN, HSCAN or SSCAN from cursor 0, to be followed to its end. Its reply then holds every element once, in byte
     /// order, since pages and their cursors are a server's own affair.
     pub to_the_end: bool,
 }
@@ -90,7 +90,7 @@ fn pipeline(steps: &[Step]) -> &[Step] {
     &steps[..length]
 }
 
-/// A page of SCAN or HSCAN: the next cursor and the elements.
+/// A page of SCAN or its kin: the next cursor and the elements.
 #[must_use]
 pub fn as_page(reply: &Value) -> Option<(&[u8], &[Value])> {
     match reply {
@@ -102,9 +102,18 @@ pub fn as_page(reply: &Value) -> Option<(&[u8], &[Value])> {
     }
 }
 
+/// Where the cursor is among the words of SCAN or its kin, and how many items of a page belong together.
+#[must_use]
+pub fn scan_shape(name: &[u8]) -> (usize, usize) {
+    match name.to_ascii_uppercase().as_slice() {
+        b"HSCAN" => (2, 2),
+        b"SSCAN" => (2, 1),
+        _ => (1, 1),
+    }
+}
+
 fn scan_to_the_end(target: &mut dyn Target, step: &Step) -> io::Result<Value> {
-    let is_hscan = step.command[0].eq_ignore_ascii_case(b"HSCAN");
-    let (cursor_at, width) = if is_hscan { (2, 2) } else { (1, 1) };
+    let (cursor_at, width) = scan_shape(&step.command[0]);
     let mut command = step.command.clone();
     let mut elements: Vec<Vec<Value>> = Vec::new();
     for _ in 0..MAX_PAGES {

@@ -5,7 +5,7 @@ use crate::client::Args;
 /// SETRANGE up to here is cheap; past the limit of a string it is an error.
 const CHEAP_OFFSETS: i64 = 20_000;
 const MAX_STRING_LENGTH: i64 = 512 * 1024 * 1024;
-/// HRANDFIELD with a negative count returns that many fields.
+/// HRANDFIELD and SRANDMEMBER with a negative count return that many.
 const CHEAP_COUNTS: i64 = -1_000;
 /// The times to live that the generator hands out, each once in a sequence. Shorter ones might pass within a run; equal ones let GT
 /// and LT decide by the millisecond.
@@ -23,7 +23,9 @@ pub fn is_fit(command: &Args) -> bool {
     };
     match name.as_slice() {
         b"SETRANGE" => argument(command, 2).is_none_or(|offset| !(CHEAP_OFFSETS..MAX_STRING_LENGTH).contains(&offset)),
-        b"HRANDFIELD" => argument(command, 2).is_none_or(|count| count >= CHEAP_COUNTS),
+        b"HRANDFIELD" | b"SRANDMEMBER" => argument(command, 2).is_none_or(|count| count >= CHEAP_COUNTS),
+        // What it leaves is a matter of chance, but for the block that removes the rest.
+        b"SPOP" => command.len() > 2 && argument(command, 2).is_none_or(|count| count <= 0),
         b"EXPIRE" | b"SETEX" => argument(command, 2).is_none_or(is_fit_in_seconds),
         b"PEXPIRE" | b"PSETEX" => argument(command, 2).is_none_or(is_fit_in_milliseconds),
         b"SET" | b"GETEX" => after(b"EX").into_iter().all(is_fit_in_seconds) && after(b"PX").into_iter().all(is_fit_in_milliseconds),

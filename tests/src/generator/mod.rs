@@ -9,6 +9,7 @@ mod keys;
 mod lists;
 mod malformed;
 mod server;
+mod sets;
 mod strings;
 mod transactions;
 mod words;
@@ -23,7 +24,8 @@ type Rule = fn(&mut Words) -> Args;
 type Rules = &'static [(u32, Rule)];
 
 /// A family is chosen by its weight, then a rule of the family by its own.
-const FAMILIES: &[(u32, Rules)] = &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (30, lists::RULES), (10, server::RULES)];
+const FAMILIES: &[(u32, Rules)] =
+    &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (30, lists::RULES), (30, sets::RULES), (10, server::RULES)];
 
 /// Of 100 commands, this many are spoiled.
 const MALFORMED_PERCENT: u32 = 12;
@@ -51,7 +53,7 @@ pub fn sequence(seed: u64, min_commands: usize) -> Vec<Block> {
 
 /// A command, or some that belong together, mostly on the first connection.
 fn block(words: &mut Words) -> Block {
-    let mut block = match words.below(40) {
+    let mut block = match words.below(50) {
         6 if words.percent(30) => keys::info_keyspace(words),
         0 => keys::dbsize(words),
         1 => keys::random_key(words),
@@ -59,6 +61,9 @@ fn block(words: &mut Words) -> Block {
         3 => hashes::random_field(words),
         4 => hashes::whole_scan(words),
         5 => keys::memory_usage(words),
+        6 => sets::random_member(words),
+        7 => sets::pop(words),
+        8 => sets::whole_scan(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

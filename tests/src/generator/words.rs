@@ -5,12 +5,15 @@ use crate::client::Args;
 const STRING_KEYS: &[&[u8]] = &[b"s1", b"s2", b"s3", b"counter", b"", b"with space \"'\\\r\n\x00\xff"];
 const HASH_KEYS: &[&[u8]] = &[b"h1", b"h2", b"h3", b"\x00", b"h1\x00"];
 const LIST_KEYS: &[&[u8]] = &[b"l1", b"l2", b"l3", b"l1\x00"];
+const SET_KEYS: &[&[u8]] = &[b"t1", b"t2", b"t3", b"t1*"];
 /// One long key, past every small length field.
 const LONG_KEY_LENGTH: usize = 300;
 
 const FIELDS: &[&[u8]] = &[b"f1", b"f2", b"f3", b"f4", b"n", b"n2", b"", b"\x00", b"f1\x00", b"\xff\xfe", b"a*b", b"FIELD"];
 /// Few, so that a list holds some of them several times.
 const ELEMENTS: &[&[u8]] = &[b"a", b"b", b"c", b"1", b"2", b"-1", b"01", b"", b"\x00"];
+const MEMBERS: &[&[u8]] =
+    &[b"1", b"2", b"3", b"10", b"-1", b"9223372036854775807", b"", b"a", b"b", b"ab", b"a\x00", b"\xff", b"+1", b"01", b"member"];
 const TEXTS: &[&[u8]] =
     &[b"", b"a", b"abc", b"hello world", b"\x00\x01\xff", b"ohmytext", b"mynewtext", b" 1", b"1 ", b"+1", b"01", b"-0", b"\r\n", b"h1"];
 const SMALL_INTEGERS: &[&str] = &["0", "1", "-1", "2", "3", "5", "7", "10", "100", "-5", "-10", "1000", "-1000", "12345"];
@@ -148,13 +151,19 @@ impl Words {
         if self.percent(12) { self.key() } else { self.one(LIST_KEYS).to_vec() }
     }
 
+    /// A key that mostly holds a set.
+    pub fn set_key(&mut self) -> Vec<u8> {
+        if self.percent(12) { self.key() } else { self.one(SET_KEYS).to_vec() }
+    }
+
     pub fn key(&mut self) -> Vec<u8> {
         match self.below(25) {
             0 => vec![b'k'; LONG_KEY_LENGTH],
             1 => b"missing".to_vec(),
-            n if n % 3 == 0 => self.one(STRING_KEYS).to_vec(),
-            n if n % 3 == 1 => self.one(HASH_KEYS).to_vec(),
-            _ => self.one(LIST_KEYS).to_vec(),
+            n if n % 4 == 0 => self.one(STRING_KEYS).to_vec(),
+            n if n % 4 == 1 => self.one(HASH_KEYS).to_vec(),
+            n if n % 4 == 2 => self.one(LIST_KEYS).to_vec(),
+            _ => self.one(SET_KEYS).to_vec(),
         }
     }
 
@@ -170,6 +179,15 @@ impl Words {
     /// A position in a short list, or far outside of it.
     pub fn position(&mut self) -> Vec<u8> {
         if self.percent(15) { self.integer() } else { (self.rng.i64(-6..=6)).to_string().into() }
+    }
+
+    pub fn member(&mut self) -> Vec<u8> {
+        match self.below(40) {
+            0 => vec![b'M'; 70],
+            1 => self.value(),
+            2..=9 => self.below(300).to_string().into(),
+            _ => self.one(MEMBERS).to_vec(),
+        }
     }
 
     pub fn value(&mut self) -> Vec<u8> {

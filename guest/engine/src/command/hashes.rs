@@ -2,7 +2,7 @@
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
-use super::options::{integer, is_word, length};
+use super::options::{draw, integer, is_word, length};
 use super::scan;
 use super::{Command, Context, Group, Run, reply_value};
 use crate::error::{Error, Result, texts};
@@ -10,7 +10,8 @@ use crate::number::LongDouble;
 use crate::resp::reply::{Protocol, Reply};
 use crate::scan::Step;
 use crate::session::wrong_arity;
-use crate::types::hashes::{self, Draw};
+use crate::types::draw::Draw;
+use crate::types::hashes;
 use bytes::Bytes;
 
 const READ: Flags = Flags::READONLY;
@@ -178,15 +179,16 @@ fn each(context: &mut Context, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<
 fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
     let Some(argument) = context.args.get(2) else {
-        let drawn = hashes::random(&mut context.db, &at, Draw::Distinct(1))?;
-        reply_value(reply, drawn.first().map(|(field, _)| field.as_ref()));
+        let mut drawn = None;
+        hashes::random(&mut context.db, &at, Draw::Distinct(1), |field, _| drawn = Some(field.clone()))?;
+        reply_value(reply, drawn.as_deref());
         return Ok(());
     };
-    let (draw, with_values) = draw(argument, context.args.get(3..).unwrap_or_default())?;
-    let drawn = hashes::random(&mut context.db, &at, draw)?;
+    let (draw, with_values) = draw_fields(argument, context.args.get(3..).unwrap_or_default())?;
     let in_pairs = with_values && reply.protocol() == Protocol::Resp3;
-    reply.array(if with_values && !in_pairs { drawn.len() * 2 } else { drawn.len() });
-    for (field, value) in &drawn {
+    let header = reply.deferred();
+    let mut drawn = 0;
+    hashes::random(&mut context.db, &at, draw, |field, value| {
         if in_pairs {
             reply.array(2);
         }
@@ -194,28 +196,26 @@ fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {
         if with_values {
             reply.bulk(value);
         }
-    }
+        drawn += 1;
+    })?;
+    reply.end_array(header, if with_values && !in_pairs { drawn * 2 } else { drawn });
     Ok(())
 }
 
 /// Reads `count [WITHVALUES]`.
-fn draw(argument: &[u8], options: &[Bytes]) -> Result<(Draw, bool)> {
-    let number = integer(argument)?;
-    if number == i64::MIN {
-        let text = format!("ERR value is out of range, value must between {} and {}", -i64::MAX, i64::MAX);
-        return Err(Error::Client(text.into()));
-    }
+fn draw_fields(argument: &[u8], options: &[Bytes]) -> Result<(Draw, bool)> {
+    let draw = draw(argument)?;
     let with_values = match options {
         [] => false,
         [word] if is_word(word, "withvalues") => true,
         _ => return Err(texts::SYNTAX),
     };
-    let count = number.unsigned_abs();
+    let (Draw::Distinct(count) | Draw::Repeated(count)) = draw;
     // The reply of RESP2 has two elements for each.
     if with_values && count > i64::MAX.unsigned_abs() / 2 {
         return Err(texts::OUT_OF_RANGE);
     }
-    Ok((if number < 0 { Draw::Repeated(count) } else { Draw::Distinct(count) }, with_values))
+    Ok((draw, with_values))
 }
 
 fn hscan(context: &mut Context, reply: &mut Reply) -> Result<()> {

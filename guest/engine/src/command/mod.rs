@@ -19,6 +19,7 @@ mod keys;
 mod lists;
 mod scan;
 mod server;
+mod sets;
 mod strings;
 mod transactions;
 
@@ -106,6 +107,8 @@ pub enum Group {
     Hash,
     /// Lists.
     List,
+    /// Sets.
+    Set,
     /// Connections.
     Connection,
     /// The server.
@@ -123,6 +126,7 @@ impl Group {
             Self::Generic => "generic",
             Self::Hash => "hash",
             Self::List => "list",
+            Self::Set => "set",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",

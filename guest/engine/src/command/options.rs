@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result, texts};
 use crate::number::parse_i64;
+use crate::types::draw::Draw;
 use bytes::Bytes;
 
 /// A 64-bit integer.
@@ -10,6 +11,20 @@ use bytes::Bytes;
 /// `ERR value is not an integer or out of range`.
 pub fn integer(argument: &[u8]) -> Result<i64> {
     parse_i64(argument).ok_or(texts::NOT_AN_INTEGER)
+}
+
+/// How many elements to draw at random: a negative count allows the same one more than once.
+///
+/// # Errors
+/// `ERR value is not an integer or out of range`; Redis' error for the one count that has no positive counterpart.
+pub fn draw(argument: &[u8]) -> Result<Draw> {
+    let number = integer(argument)?;
+    if number == i64::MIN {
+        let text = format!("ERR value is out of range, value must between {} and {}", -i64::MAX, i64::MAX);
+        return Err(Error::Client(text.into()));
+    }
+    let count = number.unsigned_abs();
+    Ok(if number < 0 { Draw::Repeated(count) } else { Draw::Distinct(count) })
 }
 
 /// The db number of an argument.

@@ -28,6 +28,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ),
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
     (
+        "hrandfield",
+        "more than 1,048,576 repeated draws, or more bytes of them than `proto-max-bulk-len`, are refused: they would only fill \
+         the memory",
+    ),
+    (
         "info",
         "`keyspace` walks the keys, at most 100,000 a db; `more=1` says that there are more. Memory, processor and process are as the host tells; \
          `commandstats` and `latencystats` are empty: the engine measures no times",
@@ -40,6 +45,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|idletime", "always 0: access times are not kept"),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
+    ("srandmember", "as HRANDFIELD"),
     (
         "watch",
         "false alarms: FLUSHALL, FLUSHDB and SWAPDB that change anything count as a change of every watched key, in whatever db; so does, rarely, a \

@@ -1,6 +1,6 @@
 //! The command table.
 
-use super::{Command, client, connection, hashes, keys, lists, scan, server, strings, transactions};
+use super::{Command, client, connection, hashes, keys, lists, scan, server, sets, strings, transactions};
 use bytes::Bytes;
 use std::sync::LazyLock;
 
@@ -18,6 +18,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         lists::COMMANDS,
         scan::COMMANDS,
         server::COMMANDS,
+        sets::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,
     ];

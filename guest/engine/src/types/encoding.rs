@@ -1,6 +1,7 @@
 //! How Redis would hold a value in memory: what OBJECT ENCODING answers with. Our records have one encoding for each kind; clients
 //! and tests of Redis expect its names, by its default thresholds.
 
+use super::sets::Walk;
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
@@ -16,6 +17,10 @@ const MAX_EMBEDDED_BYTES: usize = 44;
 const MAX_HASH_LISTPACK: u64 = 512;
 /// `hash-max-listpack-value`, in bytes, for fields and values.
 const MAX_HASH_LISTPACK_BYTES: usize = 64;
+/// `set-max-intset-entries`.
+const MAX_INTSET: u64 = 512;
+/// `set-max-listpack-value`, in bytes.
+const MAX_SET_LISTPACK_BYTES: usize = 64;
 /// `set-max-listpack-entries` and `zset-max-listpack-entries`.
 const MAX_LISTPACK: u64 = 128;
 /// `list-max-listpack-size`, in bytes.
@@ -27,8 +32,8 @@ const MAX_LIST_ELEMENTS: usize = MAX_LIST_BYTES / 2;
 /// Integers below this are shared by all keys that hold them.
 const SHARED_INTEGERS: i64 = 10_000;
 
-/// The name of the encoding. Looks at up to 512 fields of a hash and 8 kB of a list; the other collections are told by their counts
-/// alone.
+/// The name of the encoding. Looks at up to 512 fields of a hash or members of a set and 8 kB of a list; sorted sets are told by
+/// their counts alone.
 ///
 /// # Errors
 /// Store errors, corrupt records.
@@ -40,9 +45,10 @@ pub fn encoding(db: &mut Db, at: &KeyAt, meta: &Meta) -> Result<&'static str> {
         Body::Collection(collection) => collection,
     };
     let small = match collection.kind {
+        Kind::Set => return set_encoding(db, at, collection),
         Kind::Hash => is_small_hash(db, at, collection)?,
         Kind::List => is_small_list(db, at, collection)?,
-        Kind::Set | Kind::SortedSet | Kind::String => collection.count <= MAX_LISTPACK,
+        Kind::SortedSet | Kind::String => collection.count <= MAX_LISTPACK,
     };
     Ok(match collection.kind {
         _ if small => "listpack",
@@ -115,4 +121,23 @@ fn listpack_bytes(element: &[u8]) -> usize {
     };
     // Its length again, to walk backwards by, in steps of seven bits.
     encoded.saturating_add(if encoded < 128 { 1 } else { 2 })
+}
+
+fn set_encoding(db: &mut Db, at: &KeyAt, set: &Collection) -> Result<&'static str> {
+    if set.count > MAX_INTSET {
+        return Ok("hashtable");
+    }
+    let may_be_listpack = set.count <= MAX_LISTPACK;
+    let mut encoding = "intset";
+    let mut walk = Walk::new(db, at, *set);
+    while let Some(member) = walk.next(db)? {
+        if integer(&member).is_some() {
+            continue;
+        }
+        if !may_be_listpack || member.len() > MAX_SET_LISTPACK_BYTES {
+            return Ok("hashtable");
+        }
+        encoding = "listpack";
+    }
+    Ok(encoding)
 }

@@ -4,8 +4,8 @@
 //! fields does not exist: the last field takes the key with it. All functions fail with WRONGTYPE where the key holds another
 //! type, and with store errors and corrupt records.
 
+use super::draw::{self, Draw};
 use crate::db::Db;
-use crate::environment::random_below;
 use crate::error::{Error, Result, texts};
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey};
 use crate::number::{LongDouble, parse_i64};
@@ -17,9 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
 const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
-
-/// Most fields that [`random`] returns with repetition: what is above would only fill the memory.
-const MAX_REPEATED: u64 = 1 << 20;
 
 /// How many fields the hash has; 0 where there is none.
 ///
@@ -143,73 +140,18 @@ pub fn add_float(db: &mut Db, at: &KeyAt, field: Bytes, increment: LongDouble) -
     Ok(text)
 }
 
-/// How many fields [`random`] draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Draw {
-    /// This many different ones, all of them where there are not so many.
-    Distinct(u64),
-    /// This many, each drawn from all fields.
-    Repeated(u64),
-}
-
-/// Fields drawn at random, each with the same probability, with their values; none where there is no hash.
-///
-/// A store in byte order has no positions to jump to. So ranks are drawn, and the hash is read from its first field up to the
-/// highest rank: half of it on average for a single field, nearly all of it for many. The memory needed is that of what is
-/// returned.
+/// Hands fields drawn at random, each with the same probability, to `visit`, with their values; none where there is no hash. What
+/// it costs: see [`draw`].
 ///
 /// # Errors
-/// See the module; `ERR value is out of range` for more than 1,048,576 repeated draws, and where what they return would be above
-/// `proto-max-bulk-len`.
-pub fn random(db: &mut Db, at: &KeyAt, draw: Draw) -> Result<Vec<(Bytes, Bytes)>> {
-    let Some((_, hash)) = find(db, at)? else { return Ok(Vec::new()) };
-    let ranks: Vec<u64> = match draw {
-        Draw::Distinct(count) if count >= hash.count => {
-            let mut all = Vec::new();
-            each(db, at, |field, value| all.push((field.clone(), value.clone())))?;
-            return Ok(all);
-        }
-        Draw::Distinct(count) => distinct_ranks(db, hash.count, count).into_iter().collect(),
-        Draw::Repeated(count) if count > MAX_REPEATED => return Err(texts::OUT_OF_RANGE),
-        Draw::Repeated(count) => (0..count).map(|_| random_below(db.environment, hash.count)).collect(),
-    };
-    let by_rank = at_ranks(db, at, hash, &ranks)?;
-    let drawn = || ranks.iter().filter_map(|rank| by_rank.get(rank));
-    let bytes = drawn().fold(0_usize, |sum, (field, value)| sum.saturating_add(field.len() + value.len()));
-    if matches!(draw, Draw::Repeated(_)) && bytes > db.max_string_bytes {
-        return Err(texts::OUT_OF_RANGE);
-    }
-    Ok(drawn().cloned().collect())
-}
-
-/// `count` different numbers below `limit`, every set of them equally likely (Floyd's algorithm: Bentley, Programming Pearls,
-/// Communications of the ACM 30/9, 1987).
-fn distinct_ranks(db: &mut Db, limit: u64, count: u64) -> BTreeSet<u64> {
-    let mut ranks = BTreeSet::new();
-    for last in limit.saturating_sub(count)..limit {
-        let rank = random_below(db.environment, last + 1);
-        if !ranks.insert(rank) {
-            ranks.insert(last);
-        }
-    }
-    ranks
-}
-
-/// The fields at these positions in byte order.
-fn at_ranks(db: &mut Db, at: &KeyAt, hash: Collection, ranks: &[u64]) -> Result<BTreeMap<u64, (Bytes, Bytes)>> {
-    let mut found = BTreeMap::new();
-    let wanted: BTreeSet<u64> = ranks.iter().copied().collect();
-    let Some(&highest) = wanted.last() else { return Ok(found) };
-    let mut scan = fields(db, at, hash, highest + 1);
-    for rank in 0..=highest {
-        let Some((key, value)) = db.transaction.next(&mut scan)? else { break };
-        if wanted.contains(&rank) {
-            // Copies: a slice would keep the whole page that it came with.
-            let field = Bytes::copy_from_slice(&db.layout.decode_field(&key)?);
-            found.insert(rank, (field, Bytes::copy_from_slice(&decode(db, &key, &value)?)));
-        }
-    }
-    Ok(found)
+/// See the module, and [`draw::records`].
+pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<()> {
+    let Some((_, hash)) = find(db, at)? else { return Ok(()) };
+    let (layout, range) = (db.layout, db.layout.fields(at, hash.version));
+    draw::records(db, &range, hash.count, draw, &mut |key, value| {
+        visit(&layout.decode_field(key)?, &layout.decode_field_value(key, value)?.value);
+        Ok(())
+    })
 }
 
 /// One step over the fields, with their values: [HSCAN](https://redis.io/docs/latest/commands/hscan/).

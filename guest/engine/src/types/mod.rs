@@ -1,10 +1,13 @@
 //! Data-structure logic: functions on a [`crate::db::Db`] with plain arguments and results, one file a subject. The commands, and
 //! the typed interfaces, sit on the same functions. A type knows no replies and no bytes of records.
 
+pub mod draw;
 pub mod encoding;
 pub mod hashes;
 pub mod keys;
 pub mod lcs;
 pub mod lists;
 pub mod random_key;
+pub mod set_algebra;
+pub mod sets;
 pub mod strings;

@@ -1,0 +1,212 @@
+//! Sets: members under one key. <https://redis.io/docs/latest/commands/?group=set>
+//!
+//! Members are records of their own with empty values; the count in the key's meta record is exact. A set without members does not
+//! exist: the last member takes the key with it. All functions fail with WRONGTYPE where the key holds another type, and with store
+//! errors and corrupt records. What several sets have in common is in [`super::set_algebra`].
+
+use super::draw::{self, Draw};
+use crate::db::Db;
+use crate::error::Result;
+use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey};
+use crate::scan::{self, Filter, Positions, Step};
+use crate::store::Direction;
+use crate::transaction::Scan;
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+/// The records of a larger set that is popped as a whole are left to the sweep.
+const MAX_REMOVED_SINGLY: u64 = 1024;
+
+/// How many members the set has; 0 where there is none.
+///
+/// # Errors
+/// See the module.
+pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
+    Ok(find(db, at)?.map_or(0, |(_, set)| set.count))
+}
+
+/// Whether each of `members` is in the set, in one read; none is where there is no set.
+///
+/// # Errors
+/// See the module.
+pub fn contains(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<Vec<bool>> {
+    match find(db, at)? {
+        Some((_, set)) => are_members(db, at, set, members),
+        None => Ok(vec![false; members.len()]),
+    }
+}
+
+/// Hands every member to `visit`, in byte order.
+///
+/// # Errors
+/// See the module.
+pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+    let Some((_, set)) = find(db, at)? else { return Ok(()) };
+    let mut walk = Walk::new(db, at, set);
+    while let Some(member) = walk.next(db)? {
+        visit(&member);
+    }
+    Ok(())
+}
+
+/// Adds members. Returns how many are new; a member that comes more than once counts once.
+///
+/// # Errors
+/// See the module.
+pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
+    let (old, set) = match find(db, at)? {
+        Some((old, set)) => (Some(old), set),
+        None => (None, db.new_collection(Kind::Set, None)?),
+    };
+    let absent = if old.is_some() { records(db, at, set, members, false)? } else { distinct(db, at, set, members) };
+    let added = u64::try_from(absent.len()).unwrap_or(u64::MAX);
+    if added == 0 {
+        return Ok(0);
+    }
+    for (keyspace, key) in absent {
+        db.transaction.put(keyspace, key, Bytes::new())?;
+    }
+    db.write_collection(at, old.as_ref(), Collection { count: set.count.saturating_add(added), ..set })?;
+    Ok(added)
+}
+
+/// Removes members, and the key with the last one. Returns how many there were; a member that comes more than once counts once.
+///
+/// # Errors
+/// See the module.
+pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
+    let Some((old, set)) = find(db, at)? else { return Ok(0) };
+    let present = records(db, at, set, members, true)?;
+    remove_records(db, at, &old, set, present)
+}
+
+/// Moves a member from one set to another, which is made where it does not exist. False, and nothing changed, where the first set
+/// does not have the member. A member of the other set is only removed from the first; one that moves to its own set stays.
+///
+/// # Errors
+/// See the module: also for the other key, unless the first does not exist.
+pub fn move_member(db: &mut Db, from: &KeyAt, to: &KeyAt, member: &Bytes) -> Result<bool> {
+    let member = std::slice::from_ref(member);
+    if find(db, from)?.is_none() {
+        return Ok(false);
+    }
+    find(db, to)?;
+    if from == to {
+        return Ok(contains(db, from, member)? == [true]);
+    }
+    if remove(db, from, member)? == 0 {
+        return Ok(false);
+    }
+    add(db, to, member)?;
+    Ok(true)
+}
+
+/// Hands members drawn at random, each with the same probability, to `visit`; none where there is no set. What it costs: see
+/// [`draw`].
+///
+/// # Errors
+/// See the module, and [`draw::records`].
+pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+    let Some((_, set)) = find(db, at)? else { return Ok(()) };
+    let (layout, range) = (db.layout, db.layout.members(at, set.version));
+    draw::records(db, &range, set.count, draw, &mut |key, _| {
+        visit(&layout.decode_member(key)?);
+        Ok(())
+    })
+}
+
+/// Removes `count` members drawn at random, all of them where there are not so many, and hands them to `visit`. Every choice of
+/// members is equally likely. Costs what [`random`] does and a deletion for each.
+///
+/// # Errors
+/// See the module.
+pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+    let Some((old, set)) = find(db, at)? else { return Ok(()) };
+    if count >= set.count && count > MAX_REMOVED_SINGLY {
+        each(db, at, visit)?;
+        return db.write(at, Some(&old), None);
+    }
+    let (layout, range) = (db.layout, db.layout.members(at, set.version));
+    let mut popped = Vec::new();
+    draw::records(db, &range, set.count, Draw::Distinct(count), &mut |key, _| {
+        visit(&layout.decode_member(key)?);
+        // A copy: a slice would keep the whole page that it came with.
+        popped.push((range.0, Bytes::copy_from_slice(key)));
+        Ok(())
+    })?;
+    remove_records(db, at, &old, set, popped)?;
+    Ok(())
+}
+
+/// One step over the members: [SSCAN](https://redis.io/docs/latest/commands/sscan/).
+///
+/// # Errors
+/// See the module.
+pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<Bytes>> {
+    let Some((_, set)) = find(db, at)? else { return Ok(Step::over()) };
+    let range = db.layout.members(at, set.version);
+    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
+    for (key, _) in &visited.elements {
+        let member = db.layout.decode_member(key)?;
+        if filter.takes(&member) {
+            step.elements.push(member);
+        }
+    }
+    Ok(step)
+}
+
+/// The set under a key, with its meta.
+pub(super) fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
+    db.find_collection(at, Kind::Set)
+}
+
+/// Whether each of `members` is in `set`, in one read.
+pub(super) fn are_members(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<bool>> {
+    let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(at, set.version, member)).collect();
+    Ok(db.transaction.get_many(&records)?.into_iter().map(|value| value.is_some()).collect())
+}
+
+/// The records of `members`, each once, that are there, or with `present` false those that are not.
+fn records(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes], present: bool) -> Result<Vec<RecordKey>> {
+    let records = distinct(db, at, set, members);
+    let values = db.transaction.get_many(&records)?;
+    Ok(records.into_iter().zip(values).filter(|(_, value)| value.is_some() == present).map(|(record, _)| record).collect())
+}
+
+/// The records of `members`, each once.
+fn distinct(db: &Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Vec<RecordKey> {
+    let members: BTreeSet<&Bytes> = members.iter().collect();
+    members.into_iter().map(|member| db.layout.member(at, set.version, member)).collect()
+}
+
+/// Removes records that exist, and returns how many they are.
+fn remove_records(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, records: Vec<RecordKey>) -> Result<u64> {
+    let removed = u64::try_from(records.len()).unwrap_or(u64::MAX);
+    if removed == 0 {
+        return Ok(0);
+    }
+    for (keyspace, key) in records {
+        db.transaction.delete(keyspace, key)?;
+    }
+    db.write_collection(at, Some(old), Collection { count: set.count.saturating_sub(removed), ..set })?;
+    Ok(removed)
+}
+
+/// A walk over the members of a set, in byte order. It holds one page of records.
+#[derive(Debug)]
+pub(super) struct Walk(Scan);
+
+impl Walk {
+    /// A walk from the first member on.
+    pub fn new(db: &Db, at: &KeyAt, set: Collection) -> Self {
+        let (keyspace, range) = db.layout.members(at, set.version);
+        Self(Scan::new(keyspace, range, Direction::Forward, usize::try_from(set.count).unwrap_or(usize::MAX)))
+    }
+
+    /// The next member; `None` behind the last one.
+    pub fn next(&mut self, db: &mut Db) -> Result<Option<Bytes>> {
+        let record = db.transaction.next(&mut self.0)?;
+        record.map(|(key, _)| db.layout.decode_member(&key)).transpose()
+    }
+}
