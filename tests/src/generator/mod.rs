@@ -3,8 +3,10 @@
 //!
 //! Nothing is generated whose outcome depends on the moment: relative expiries are far away, and no two of a sequence are equal.
 
+mod bitmaps;
 mod guard;
 mod hashes;
+mod hyperloglog;
 mod keys;
 mod malformed;
 mod server;
@@ -22,7 +24,8 @@ type Rule = fn(&mut Words) -> Args;
 type Rules = &'static [(u32, Rule)];
 
 /// A family is chosen by its weight, then a rule of the family by its own.
-const FAMILIES: &[(u32, Rules)] = &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (10, server::RULES)];
+const FAMILIES: &[(u32, Rules)] =
+    &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (10, server::RULES), (20, bitmaps::RULES), (8, hyperloglog::RULES)];
 
 /// Of 100 commands, this many are spoiled.
 const MALFORMED_PERCENT: u32 = 12;
@@ -57,6 +60,7 @@ fn block(words: &mut Words) -> Block {
         3 => hashes::random_field(words),
         4 => hashes::whole_scan(words),
         5 => keys::memory_usage(words),
+        6 => hyperloglog::count(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

@@ -12,9 +12,11 @@ pub mod options;
 pub mod reference;
 pub mod table;
 
+mod bitmaps;
 mod client;
 mod connection;
 mod hashes;
+mod hyperloglog;
 mod keys;
 mod scan;
 mod server;
@@ -103,6 +105,10 @@ pub enum Group {
     Generic,
     /// Hashes.
     Hash,
+    /// Strings as rows of bits.
+    Bitmap,
+    /// Estimated counts of distinct elements.
+    HyperLogLog,
     /// Connections.
     Connection,
     /// The server.
@@ -119,6 +125,8 @@ impl Group {
             Self::String => "string",
             Self::Generic => "generic",
             Self::Hash => "hash",
+            Self::Bitmap => "bitmap",
+            Self::HyperLogLog => "hyperloglog",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",

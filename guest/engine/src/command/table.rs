@@ -1,14 +1,16 @@
 //! The command table.
 
-use super::{Command, client, connection, hashes, keys, scan, server, strings, transactions};
+use super::{Command, bitmaps, client, connection, hashes, hyperloglog, keys, scan, server, strings, transactions};
 use bytes::Bytes;
 use std::sync::LazyLock;
 
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     let groups = [
+        bitmaps::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,
         hashes::COMMANDS,
+        hyperloglog::COMMANDS,
         keys::dbs::COMMANDS,
         keys::existence::COMMANDS,
         keys::expiry::COMMANDS,
