@@ -23,6 +23,7 @@ pub fn is_fit(command: &Args) -> bool {
     };
     match name.as_slice() {
         b"SETRANGE" => argument(command, 2).is_none_or(|offset| !(CHEAP_OFFSETS..MAX_STRING_LENGTH).contains(&offset)),
+        b"SETBIT" | b"BITFIELD" => command.iter().all(|word| is_fit_as_offset(word)),
         b"HRANDFIELD" | b"SRANDMEMBER" => argument(command, 2).is_none_or(|count| count >= CHEAP_COUNTS),
         // What it leaves is a matter of chance, but for the block that removes the rest.
         b"SPOP" => command.len() > 2 && argument(command, 2).is_none_or(|count| count <= 0),
@@ -41,6 +42,12 @@ pub fn is_fit(command: &Args) -> bool {
         b"CLIENT" => !command.iter().any(|word| word.eq_ignore_ascii_case(b"KILL")) || command.len() < 5,
         _ => true,
     }
+}
+
+/// Whether a bit there makes no long string: alone or, with `#`, as the number of a field of 1 to 64 bits.
+fn is_fit_as_offset(word: &[u8]) -> bool {
+    let (offset, most_bits) = word.strip_prefix(b"#").map_or((word, 1), |offset| (offset, 64));
+    number(offset).is_none_or(|offset| offset.saturating_mul(most_bits) < CHEAP_OFFSETS || offset >= MAX_STRING_LENGTH * 8)
 }
 
 fn is_fit_in_seconds(ttl: i64) -> bool {

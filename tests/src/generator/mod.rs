@@ -3,8 +3,10 @@
 //!
 //! Nothing is generated whose outcome depends on the moment: relative expiries are far away, and no two of a sequence are equal.
 
+mod bitmaps;
 mod guard;
 mod hashes;
+mod hyperloglog;
 mod keys;
 mod lists;
 mod malformed;
@@ -24,8 +26,16 @@ type Rule = fn(&mut Words) -> Args;
 type Rules = &'static [(u32, Rule)];
 
 /// A family is chosen by its weight, then a rule of the family by its own.
-const FAMILIES: &[(u32, Rules)] =
-    &[(34, strings::RULES), (26, keys::RULES), (30, hashes::RULES), (30, lists::RULES), (30, sets::RULES), (10, server::RULES)];
+const FAMILIES: &[(u32, Rules)] = &[
+    (34, strings::RULES),
+    (26, keys::RULES),
+    (30, hashes::RULES),
+    (30, lists::RULES),
+    (30, sets::RULES),
+    (20, bitmaps::RULES),
+    (8, hyperloglog::RULES),
+    (10, server::RULES),
+];
 
 /// Of 100 commands, this many are spoiled.
 const MALFORMED_PERCENT: u32 = 12;
@@ -64,6 +74,7 @@ fn block(words: &mut Words) -> Block {
         6 => sets::random_member(words),
         7 => sets::pop(words),
         8 => sets::whole_scan(words),
+        9 => hyperloglog::count(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

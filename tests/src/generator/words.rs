@@ -6,6 +6,7 @@ const STRING_KEYS: &[&[u8]] = &[b"s1", b"s2", b"s3", b"counter", b"", b"with spa
 const HASH_KEYS: &[&[u8]] = &[b"h1", b"h2", b"h3", b"\x00", b"h1\x00"];
 const LIST_KEYS: &[&[u8]] = &[b"l1", b"l2", b"l3", b"l1\x00"];
 const SET_KEYS: &[&[u8]] = &[b"t1", b"t2", b"t3", b"t1*"];
+const SKETCH_KEYS: &[&[u8]] = &[b"p1", b"p2", b"p3"];
 /// One long key, past every small length field.
 const LONG_KEY_LENGTH: usize = 300;
 
@@ -141,6 +142,16 @@ impl Words {
         if self.percent(12) { self.key() } else { self.one(STRING_KEYS).to_vec() }
     }
 
+    /// A key that mostly holds a string, now and then a `HyperLogLog`.
+    pub fn bitmap_key(&mut self) -> Vec<u8> {
+        if self.percent(5) { self.sketch_key() } else { self.string_key() }
+    }
+
+    /// A key that mostly holds a `HyperLogLog`.
+    pub fn sketch_key(&mut self) -> Vec<u8> {
+        if self.percent(8) { self.key() } else { self.one(SKETCH_KEYS).to_vec() }
+    }
+
     /// A key that mostly holds a hash.
     pub fn hash_key(&mut self) -> Vec<u8> {
         if self.percent(12) { self.key() } else { self.one(HASH_KEYS).to_vec() }
@@ -160,6 +171,7 @@ impl Words {
         match self.below(25) {
             0 => vec![b'k'; LONG_KEY_LENGTH],
             1 => b"missing".to_vec(),
+            2 => self.one(SKETCH_KEYS).to_vec(),
             n if n % 4 == 0 => self.one(STRING_KEYS).to_vec(),
             n if n % 4 == 1 => self.one(HASH_KEYS).to_vec(),
             n if n % 4 == 2 => self.one(LIST_KEYS).to_vec(),

@@ -12,9 +12,11 @@ pub mod options;
 pub mod reference;
 pub mod table;
 
+mod bitmaps;
 mod client;
 mod connection;
 mod hashes;
+mod hyperloglog;
 mod keys;
 mod lists;
 mod scan;
@@ -109,6 +111,10 @@ pub enum Group {
     List,
     /// Sets.
     Set,
+    /// Strings as rows of bits.
+    Bitmap,
+    /// Estimated counts of distinct elements.
+    HyperLogLog,
     /// Connections.
     Connection,
     /// The server.
@@ -127,6 +133,8 @@ impl Group {
             Self::Hash => "hash",
             Self::List => "list",
             Self::Set => "set",
+            Self::Bitmap => "bitmap",
+            Self::HyperLogLog => "hyperloglog",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",

@@ -1,14 +1,16 @@
 //! The command table.
 
-use super::{Command, client, connection, hashes, keys, lists, scan, server, sets, strings, transactions};
+use super::{Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, strings, transactions};
 use bytes::Bytes;
 use std::sync::LazyLock;
 
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     let groups = [
+        bitmaps::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,
         hashes::COMMANDS,
+        hyperloglog::COMMANDS,
         keys::dbs::COMMANDS,
         keys::existence::COMMANDS,
         keys::expiry::COMMANDS,

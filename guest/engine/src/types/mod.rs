@@ -1,9 +1,11 @@
 //! Data-structure logic: functions on a [`crate::db::Db`] with plain arguments and results, one file a subject. The commands, and
 //! the typed interfaces, sit on the same functions. A type knows no replies and no bytes of records.
 
+pub mod bitmaps;
 pub mod draw;
 pub mod encoding;
 pub mod hashes;
+pub mod hyperloglog;
 pub mod keys;
 pub mod lcs;
 pub mod lists;

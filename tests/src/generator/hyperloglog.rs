@@ -1,0 +1,48 @@
+//! Commands on HyperLogLogs.
+
+use super::words::Words;
+use super::{Rules, args};
+use crate::client::Args;
+use crate::sequence::{Block, Step};
+
+/// A header alone, one that keeps an estimate of 0, and registers that are too few and too many.
+const MADE_UP: &[&[u8]] = &[
+    b"HYLL",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f\xff\x7f\xff",
+    b"HYLL\x00\0\0\0\0\0\0\0\0\0\0\x80",
+];
+
+pub const RULES: Rules = &[
+    (10, |w| {
+        let command = args!["PFADD", w.sketch_key()];
+        w.optional(command, 5, |w| args![w.value()])
+    }),
+    // Enough elements for the change to the dense representation, now and then.
+    (6, |w| {
+        let (command, first) = (args!["PFADD", w.sketch_key()], w.below(5_000));
+        let elements = w.one(&[1, 10, 100, 2_000]);
+        command.into_iter().chain((first..first + elements).map(|number| number.to_string().into())).collect()
+    }),
+    (6, |w| {
+        let command = args!["PFMERGE", w.sketch_key()];
+        w.optional(command, 3, |w| args![w.sketch_key()])
+    }),
+    (5, |w| args!["GET", w.sketch_key()]),
+    // Damages it, or makes it up.
+    (2, |w| args!["SETRANGE", w.sketch_key(), w.one(&["0", "4", "5", "8", "15", "16", "17", "18", "20", "50"]), w.value()]),
+    (1, |w| args!["SET", w.sketch_key(), w.one(MADE_UP)]),
+];
+
+/// A PFCOUNT in a transaction that changes its key, so that what it keeps there can be compared as well; or one of several keys.
+pub fn count(w: &mut Words) -> Block {
+    if w.percent(40) {
+        let command = args!["PFCOUNT", w.sketch_key(), w.sketch_key()];
+        return vec![Step::new(w.optional(command, 3, |w| args![w.sketch_key()]))];
+    }
+    let key = w.sketch_key();
+    let add: Args = args!["PFADD", key.clone(), w.value()];
+    let commands = [args!["MULTI"], add, args!["PFCOUNT", key.clone()], args!["GET", key], args!["EXEC"]];
+    commands.into_iter().map(Step::new).collect()
+}
