@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{Server, ServerOptions, Stopper};
-use orbweaver::stores::rocksdb::{Durability, RocksOptions};
+use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::store::MemoryStore;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -134,13 +134,16 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     }
     let options = server_options(args);
     // Opened before the address is bound: whoever can connect is served.
-    let orbweaver = open(args, password.as_deref())?;
+    let (orbweaver, store) = open(args, password.as_deref())?;
     let server = Server::bind(address, orbweaver, options)
         .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
     stop_on_signals(server.stopper()).context("cannot wait for signals")?;
     announce(args, server.address());
     server.run()?;
-    tracing::info!("stopped; every acknowledged write is in the store");
+    if let Some(store) = store {
+        store.sync().context("what was written last may not have reached the disk")?;
+    }
+    tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -171,17 +174,18 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     Ok(addresses.next().ok_or_else(|| wrong("no such address"))?)
 }
 
-fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<Orbweaver> {
+/// The component on the store of the options, and the store where it has something to sync.
+fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<(Orbweaver, Option<RocksStore>)> {
     let environment = Box::new(SystemEnvironment::default());
     match args.store {
-        StoreKind::Memory => args.engine.open_with(MemoryStore::new(), environment, password),
+        StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), environment, password)?, None)),
         StoreKind::Rocksdb => {
             let store = args.dir.open(RocksOptions {
                 durability: args.durability.into(),
                 block_cache_bytes: bytes(args.cache_size),
                 ..RocksOptions::default()
             })?;
-            args.engine.open_with(store.handle(), environment, password)
+            Ok((args.engine.open_with(store.handle(), environment, password)?, Some(store)))
         }
     }
 }

@@ -63,6 +63,8 @@ impl Instance {
         let mut wasm = wasmtime::Store::new(&component.engine, State::new(store, environment, options.memory_bytes));
         wasm.limiter(|state| &mut state.limits);
         wasm.epoch_deadline_trap();
+        // What crosses in one call is limited by the component's memory and by the host's limit on requests.
+        wasm.set_hostcall_fuel(usize::MAX);
         let ticks = options.deadline.as_micros().div_ceil(TICK.as_micros()).saturating_add(1);
         let deadline_ticks = u64::try_from(ticks).unwrap_or(u64::MAX / 2);
         wasm.set_epoch_deadline(deadline_ticks);

@@ -127,6 +127,15 @@ impl RocksStore {
         Ok(names)
     }
 
+    /// Writes everything that was committed through to the disk, whatever the durability: for a stop that people wait for.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownOutcome`] where that failed, now or before: what was committed last may be lost in a crash of the machine.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.inner.shared.sync();
+        self.inner.shared.check_poison()
+    }
+
     /// How often the log has been synced in the background since the store was opened.
     #[must_use]
     pub fn background_syncs(&self) -> u64 {

@@ -26,7 +26,9 @@ use connection::Connections;
 use plan::{Job, Planned};
 
 /// Most requests that run in one transaction.
-const MAX_GROUP: usize = 1024;
+const MAX_GROUP: usize = 256;
+/// Once the replies of a call hold this many bytes, it takes no further requests: they are for the next call.
+const MAX_REPLY_BYTES: usize = 16 << 20;
 /// Unauthenticated clients, and inline commands, are held to Redis' limits.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
@@ -76,6 +78,10 @@ pub struct Engine {
     pub(crate) versions: Versions,
     connections: Connections,
     pub(crate) server: Server,
+    /// How many requests the next group may hold.
+    group_limit: usize,
+    /// Bytes of the replies of the call so far.
+    reply_bytes: usize,
 }
 
 impl Engine {
@@ -95,6 +101,8 @@ impl Engine {
             versions: Versions::default(),
             connections: Connections::default(),
             server,
+            group_limit: MAX_GROUP,
+            reply_bytes: 0,
         })
     }
 
@@ -120,11 +128,13 @@ impl Engine {
     }
 
     /// Runs everything that is whole in the deliveries and answers it. All of it shares as few transactions as possible; replies
-    /// are only returned for what has been committed.
+    /// are only returned for what has been committed. Where they grow large, the requests that are left are not consumed: they are for
+    /// the next call.
     pub fn exchange(&mut self, deliveries: &[Delivery]) -> Outcome {
         let now_ms = self.environment.now_us() / 1000;
         let mut answers: Vec<Answer> = Vec::with_capacity(deliveries.len());
         let mut group: Vec<Job> = Vec::new();
+        self.reply_bytes = 0;
         for delivery in deliveries {
             answers.push(Answer { connection: delivery.connection, ..Answer::default() });
             self.take_requests(delivery, now_ms, &mut group, &mut answers);
@@ -149,7 +159,7 @@ impl Engine {
                 max_inline_bytes: MAX_INLINE_BYTES,
                 authenticated: connection.authenticated,
             };
-            if input.is_empty() {
+            if input.is_empty() || self.reply_bytes > MAX_REPLY_BYTES {
                 break;
             }
             match parse_request(&input, &limits) {
@@ -183,7 +193,7 @@ impl Engine {
                             self.finish(group, now_ms, answers);
                         }
                     }
-                    if group.len() >= MAX_GROUP {
+                    if group.len() >= self.group_limit {
                         self.finish(group, now_ms, answers);
                     }
                 }
@@ -198,6 +208,12 @@ impl Engine {
     fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut [Answer]) {
         let jobs = std::mem::take(group);
         let replies = self.run_group(&jobs, now_ms);
+        let bytes: usize = replies.iter().map(Vec::len).sum();
+        self.reply_bytes += bytes;
+        if let Some(average) = bytes.checked_div(jobs.len()) {
+            // Where replies are large, the next groups are small, so that their replies fit into memory together.
+            self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
+        }
         for (job, reply) in jobs.iter().zip(replies) {
             if let Some(answer) = answers.get_mut(job.delivery).filter(|_| !job.silent) {
                 if answer.output.is_empty() {
