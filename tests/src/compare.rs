@@ -272,10 +272,11 @@ fn is_choice_from(listing: (&str, usize), exchange: &Exchange<'_>, before: &Exch
         && come_from(other, before.other)
 }
 
-/// Both replies are in the KEYS before.
+/// Both replies are in the `KEYS *` before, if there is one.
 fn is_choice_of_keys(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
     let is_in = |reply: &Value, all: &Value| matches!(all, Value::Array(keys) if keys.contains(reply));
-    before.name() != "KEYS" || (is_in(exchange.redis, before.redis) && is_in(exchange.other, before.other))
+    let lists_all = before.name() == "KEYS" && before.command.get(1).is_some_and(|pattern| pattern == b"*");
+    !lists_all || (is_in(exchange.redis, before.redis) && is_in(exchange.other, before.other))
 }
 
 /// HELLO's reply without what every server and connection has its own of.
