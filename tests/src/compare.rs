@@ -182,16 +182,15 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
         "SCAN" | "HSCAN" | "SSCAN" => same_page(exchange),
         "TTL" | "EXPIRETIME" => near(redis, other, TOLERANCE_S),
         "PTTL" | "PEXPIRETIME" => near(redis, other, TOLERANCE_S * 1000),
-        "OBJECT IDLETIME" => near(redis, other, TOLERANCE_S),
         "OBJECT ENCODING" => same_encodings(redis, other),
         "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("HGETALL", 2), exchange, before)),
         "SPOP" | "SRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("SMEMBERS", 1), exchange, before)),
         "RANDOMKEY" => same_kind(redis, other) && before.is_none_or(|before| is_choice_of_keys(exchange, before)),
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
-        "TIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO" | "CLIENT LIST"
-        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS" | "COMMAND HELP"
-        | "CONFIG HELP" | "ACL HELP" | "SLOWLOG HELP" | "SLOWLOG GET" => same_kind(redis, other),
+        "TIME" | "OBJECT IDLETIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO"
+        | "CLIENT LIST" | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS"
+        | "COMMAND HELP" | "CONFIG HELP" | "ACL HELP" | "SLOWLOG HELP" | "SLOWLOG GET" => same_kind(redis, other),
         _ => name.starts_with("INFO ") && same_kind(redis, other),
     }
 }
