@@ -182,16 +182,15 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
         "SCAN" | "HSCAN" | "SSCAN" => same_page(exchange),
         "TTL" | "EXPIRETIME" => near(redis, other, TOLERANCE_S),
         "PTTL" | "PEXPIRETIME" => near(redis, other, TOLERANCE_S * 1000),
-        "OBJECT IDLETIME" => near(redis, other, TOLERANCE_S),
         "OBJECT ENCODING" => same_encodings(redis, other),
         "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("HGETALL", 2), exchange, before)),
         "SPOP" | "SRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("SMEMBERS", 1), exchange, before)),
         "RANDOMKEY" => same_kind(redis, other) && before.is_none_or(|before| is_choice_of_keys(exchange, before)),
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
-        "TIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO" | "CLIENT LIST"
-        | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS" | "COMMAND HELP"
-        | "CONFIG HELP" | "ACL HELP" | "SLOWLOG HELP" | "SLOWLOG GET" => same_kind(redis, other),
+        "TIME" | "OBJECT IDLETIME" | "OBJECT REFCOUNT" | "OBJECT HELP" | "MEMORY USAGE" | "MEMORY HELP" | "CLIENT ID" | "CLIENT INFO"
+        | "CLIENT LIST" | "CLIENT HELP" | "COMMAND " | "COMMAND COUNT" | "COMMAND INFO" | "COMMAND LIST" | "COMMAND DOCS"
+        | "COMMAND HELP" | "CONFIG HELP" | "ACL HELP" | "SLOWLOG HELP" | "SLOWLOG GET" => same_kind(redis, other),
         _ => name.starts_with("INFO ") && same_kind(redis, other),
     }
 }
@@ -272,10 +271,11 @@ fn is_choice_from(listing: (&str, usize), exchange: &Exchange<'_>, before: &Exch
         && come_from(other, before.other)
 }
 
-/// Both replies are in the KEYS before.
+/// Both replies are in the `KEYS *` before, if there is one.
 fn is_choice_of_keys(exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
     let is_in = |reply: &Value, all: &Value| matches!(all, Value::Array(keys) if keys.contains(reply));
-    before.name() != "KEYS" || (is_in(exchange.redis, before.redis) && is_in(exchange.other, before.other))
+    let lists_all = before.name() == "KEYS" && before.command.get(1).is_some_and(|pattern| pattern == b"*");
+    !lists_all || (is_in(exchange.redis, before.redis) && is_in(exchange.other, before.other))
 }
 
 /// HELLO's reply without what every server and connection has its own of.

@@ -57,7 +57,10 @@ impl KeySpec {
             Self::Counted { count_at, also } => {
                 let text = args.get(count_at).and_then(|count| std::str::from_utf8(count).ok());
                 let count: usize = text.and_then(|text| text.parse().ok()).unwrap_or(0);
-                let end = count_at.saturating_add(1).saturating_add(count).min(args.len());
+                let end = count_at.saturating_add(1).saturating_add(count);
+                if end > args.len() {
+                    return Vec::new();
+                }
                 let own = (also > 0).then_some(also);
                 own.into_iter().chain(count_at + 1..end).collect()
             }

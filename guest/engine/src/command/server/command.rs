@@ -79,10 +79,11 @@ fn write_key_specifications(command: &Command, reply: &mut Reply) {
             reply.set(1);
             write_range(for_all, number(first), last.into(), number(step), reply);
         }
-        KeySpec::Range { first, step, .. } => {
+        KeySpec::Range { first, last, step } => {
             reply.set(flags.len());
-            for (key, own) in (number(first)..).step_by(step.max(1)).zip(flags) {
-                write_range(own, key, key, 1, reply);
+            for (position, (key, own)) in (number(first)..).step_by(step.max(1)).zip(flags).enumerate() {
+                let is_final = position + 1 == flags.len();
+                write_range(own, key, if is_final { last.into() } else { key }, 1, reply);
             }
         }
         KeySpec::Counted { count_at, also } => {
@@ -167,7 +168,7 @@ pub fn get_keys_and_flags(_: &mut Session, args: &[Bytes], reply: &mut Reply) ->
     for (position, key) in keys.into_iter().enumerate() {
         reply.array(2);
         reply.bulk(key);
-        write_words(flags.get(position).or(flags.first()).copied().unwrap_or_default(), reply);
+        write_words(flags.get(position).or(flags.last()).copied().unwrap_or_default(), reply);
     }
     Ok(())
 }

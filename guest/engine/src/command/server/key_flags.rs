@@ -7,7 +7,8 @@ use crate::command::flags::Flags;
 /// The flags of one key.
 pub type KeyFlags = &'static [&'static str];
 
-/// What does not follow from a command's own flags. More than one entry: the first is of the first key, the second of the second.
+/// What does not follow from a command's own flags. More than one entry: the first is of the first key, the second of the second and of
+/// those behind it.
 const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (
         &[
@@ -21,6 +22,8 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
             "object|freq",
             "object|idletime",
             "object|refcount",
+            "scard",
+            "sismember",
             "strlen",
             "touch",
             "type",
@@ -34,12 +37,14 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (&["del", "unlink"], &[&["RM", "delete"]]),
     (&["mset", "psetex", "setex"], &[&["OW", "update"]]),
     (&["msetnx", "setnx"], &[&["OW", "insert"]]),
-    (&["linsert", "lpush", "lpushx", "rpush", "rpushx"], &[&["RW", "insert"]]),
+    (&["linsert", "lpush", "lpushx", "rpush", "rpushx", "sadd"], &[&["RW", "insert"]]),
     (&["lset"], &[&["RW", "update"]]),
-    (&["lmpop", "lpop", "rpop"], &[&["RW", "access", "delete"]]),
-    (&["lrem", "ltrim"], &[&["RW", "delete"]]),
-    (&["lmove", "rpoplpush"], &[&["RW", "access", "delete"], &["RW", "insert"]]),
+    (&["lmpop", "lpop", "rpop", "spop"], &[&["RW", "access", "delete"]]),
+    (&["lrem", "ltrim", "srem"], &[&["RW", "delete"]]),
+    (&["lmove", "rpoplpush", "smove"], &[&["RW", "access", "delete"], &["RW", "insert"]]),
     (&["set"], &[&["RW", "access", "update", "variable_flags"]]),
+    (&["sinterstore"], &[&["RW", "update"], &["RO", "access"]]),
+    (&["sdiffstore", "sunionstore"], &[&["OW", "update"], &["RO", "access"]]),
     (&["copy"], &[&["RO", "access"], &["OW", "update"]]),
     (&["rename"], &[&["RW", "access", "delete"], &["OW", "update"]]),
     (&["renamenx"], &[&["RW", "access", "delete"], &["OW", "insert"]]),
