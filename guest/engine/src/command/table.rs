@@ -1,6 +1,8 @@
 //! The command table.
 
-use super::{Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, sorted_sets, strings, transactions};
+use super::{
+    Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, sorted_sets, strings, transactions,
+};
 use bytes::Bytes;
 use std::sync::LazyLock;
 

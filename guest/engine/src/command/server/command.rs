@@ -91,7 +91,7 @@ fn write_key_specifications(command: &Command, reply: &mut Reply) {
                 write_range(for_all, number(also), number(also), 1, reply);
             }
             let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
-            write_key_specification(for_all, number(count_at), "keynum", &counted, reply);
+            write_key_specification(flags.last().copied().unwrap_or_default(), number(count_at), "keynum", &counted, reply);
         }
         KeySpec::None => reply.set(0),
     }
@@ -167,7 +167,7 @@ pub fn get_keys_and_flags(_: &mut Session, args: &[Bytes], reply: &mut Reply) ->
     for (position, key) in keys.into_iter().enumerate() {
         reply.array(2);
         reply.bulk(key);
-        write_words(flags.get(position).or(flags.first()).copied().unwrap_or_default(), reply);
+        write_words(flags.get(position).or(flags.last()).copied().unwrap_or_default(), reply);
     }
     Ok(())
 }

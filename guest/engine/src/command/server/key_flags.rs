@@ -7,7 +7,7 @@ use crate::command::flags::Flags;
 /// The flags of one key.
 pub type KeyFlags = &'static [&'static str];
 
-/// What does not follow from a command's own flags. More than one entry: the first is of the first key, the second of the second.
+/// What does not follow from a command's own flags. More than one entry: the first is of the first key, the second of those behind.
 const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (
         &[
@@ -24,13 +24,14 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
             "strlen",
             "touch",
             "type",
+            "zcard",
         ],
         &[&["RO"]],
     ),
     (&["append", "hsetnx"], &[&["RW", "insert"]]),
-    (&["expire", "expireat", "hmset", "hset", "persist", "pexpire", "pexpireat", "setrange"], &[&["RW", "update"]]),
-    (&["getdel"], &[&["RW", "access", "delete"]]),
-    (&["hdel"], &[&["RW", "delete"]]),
+    (&["expire", "expireat", "hmset", "hset", "persist", "pexpire", "pexpireat", "setrange", "zadd"], &[&["RW", "update"]]),
+    (&["getdel", "zmpop", "zpopmax", "zpopmin"], &[&["RW", "access", "delete"]]),
+    (&["hdel", "zrem", "zremrangebylex", "zremrangebyrank", "zremrangebyscore"], &[&["RW", "delete"]]),
     (&["del", "unlink"], &[&["RM", "delete"]]),
     (&["mset", "psetex", "setex"], &[&["OW", "update"]]),
     (&["msetnx", "setnx"], &[&["OW", "insert"]]),
@@ -41,6 +42,7 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (&["lmove", "rpoplpush"], &[&["RW", "access", "delete"], &["RW", "insert"]]),
     (&["set"], &[&["RW", "access", "update", "variable_flags"]]),
     (&["copy"], &[&["RO", "access"], &["OW", "update"]]),
+    (&["zdiffstore", "zinterstore", "zrangestore", "zunionstore"], &[&["OW", "update"], &["RO", "access"]]),
     (&["rename"], &[&["RW", "access", "delete"], &["OW", "update"]]),
     (&["renamenx"], &[&["RW", "access", "delete"], &["OW", "insert"]]),
 ];

@@ -31,7 +31,7 @@ impl By {
     }
 }
 
-/// What the name of a command says already, and its options cannot say again.
+/// What the name of a command says already. Options cannot say it again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fixed {
     by: Option<By>,
@@ -107,9 +107,9 @@ fn selection(arguments: &[Bytes], fixed: Fixed, may_show: bool) -> Result<(Selec
                 (offset, limit) = (integer(first)?, integer(count)?);
                 rest = behind;
             }
-            _ if fixed.direction.is_none() && is_word(word, "rev") => direction = Some(Direction::Reverse),
-            _ if fixed.by.is_none() && is_word(word, "bylex") => by = Some(By::Member),
-            _ if fixed.by.is_none() && is_word(word, "byscore") => by = Some(By::Score),
+            _ if direction.is_none() && is_word(word, "rev") => direction = Some(Direction::Reverse),
+            _ if by.is_none() && is_word(word, "bylex") => by = Some(By::Member),
+            _ if by.is_none() && is_word(word, "byscore") => by = Some(By::Score),
             _ => return Err(texts::SYNTAX),
         }
     }
