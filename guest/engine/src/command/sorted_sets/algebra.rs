@@ -6,8 +6,8 @@ use crate::command::options::{integer, is_word, length};
 use crate::error::{Error, Result, texts};
 use crate::number::parse_double;
 use crate::resp::reply::Reply;
-use crate::types::sorted_sets;
 use crate::types::sorted_sets::algebra::{self, Aggregate, Source};
+use crate::types::sorted_sets::{self, Member};
 use bytes::Bytes;
 
 const WEIGHT_NOT_A_FLOAT: Error = Error::client("ERR weight value is not a float");
@@ -79,7 +79,7 @@ fn store(context: &mut Context, reply: &mut Reply, operation: Operation) -> Resu
 }
 
 /// The result of the operation whose number of keys is at `count_at`, and whether its scores are asked for.
-fn members(context: &mut Context, count_at: usize, operation: Operation, may_show: bool) -> Result<(Vec<(Bytes, f64)>, bool)> {
+fn members(context: &mut Context, count_at: usize, operation: Operation, may_show: bool) -> Result<(Vec<Member>, bool)> {
     let (mut sources, options) = sources(context, count_at)?;
     let Options { aggregate, with_scores } = options_of(options, &mut sources, operation, may_show)?;
     let db = &mut context.db;

@@ -13,6 +13,7 @@ use super::{Command, Context, Group, Run};
 use crate::error::{Error, Result};
 use crate::number::parse_i64;
 use crate::resp::reply::{Protocol, Reply};
+use crate::types::sorted_sets::Member;
 
 const READ: Flags = Flags::READONLY;
 const FAST_READ: Flags = READ.and(Flags::FAST);
@@ -142,7 +143,7 @@ impl Shape {
     }
 
     /// The whole array.
-    fn append_all(self, reply: &mut Reply, members: &[(bytes::Bytes, f64)]) {
+    fn append_all(self, reply: &mut Reply, members: &[Member]) {
         reply.array(self.len(members.len()));
         members.iter().for_each(|(member, score)| self.append(reply, member, *score));
     }

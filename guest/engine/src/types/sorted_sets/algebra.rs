@@ -3,6 +3,7 @@
 //! Results are in the order of a sorted set. A union and a difference hold all their members in memory, an intersection reads the
 //! smallest source and looks the members up in the others. All functions fail with store errors and corrupt records.
 
+use super::Member;
 use crate::db::Db;
 use crate::error::{Result, texts};
 use crate::layout::{Collection, KeyAt, Kind, RecordKey};
@@ -95,7 +96,7 @@ impl Source {
 ///
 /// # Errors
 /// See the module.
-pub fn union(db: &mut Db, sources: &[Source], aggregate: Aggregate) -> Result<Vec<(Bytes, f64)>> {
+pub fn union(db: &mut Db, sources: &[Source], aggregate: Aggregate) -> Result<Vec<Member>> {
     let mut members: BTreeMap<Bytes, f64> = BTreeMap::new();
     for source in by_size(sources) {
         source.each(db, |_, member, score| {
@@ -111,7 +112,7 @@ pub fn union(db: &mut Db, sources: &[Source], aggregate: Aggregate) -> Result<Ve
 ///
 /// # Errors
 /// See the module.
-pub fn intersection(db: &mut Db, sources: &[Source], aggregate: Aggregate) -> Result<Vec<(Bytes, f64)>> {
+pub fn intersection(db: &mut Db, sources: &[Source], aggregate: Aggregate) -> Result<Vec<Member>> {
     let mut members = Vec::new();
     each_common(db, sources, aggregate, |member, score| {
         members.push((member, score));
@@ -137,7 +138,7 @@ pub fn intersection_len(db: &mut Db, sources: &[Source], limit: u64) -> Result<u
 ///
 /// # Errors
 /// See the module.
-pub fn difference(db: &mut Db, sources: &[Source]) -> Result<Vec<(Bytes, f64)>> {
+pub fn difference(db: &mut Db, sources: &[Source]) -> Result<Vec<Member>> {
     let Some((first, others)) = sources.split_first() else { return Ok(Vec::new()) };
     let mut members = Vec::new();
     in_blocks(db, first, |db, mut block| {
@@ -172,7 +173,7 @@ fn each_common(db: &mut Db, sources: &[Source], aggregate: Aggregate, mut visit:
 }
 
 /// Hands the members of a source with their scores to `visit`, some at a time, until it returns false.
-fn in_blocks(db: &mut Db, source: &Source, mut visit: impl FnMut(&mut Db, Vec<(Bytes, f64)>) -> Result<bool>) -> Result<()> {
+fn in_blocks(db: &mut Db, source: &Source, mut visit: impl FnMut(&mut Db, Vec<Member>) -> Result<bool>) -> Result<()> {
     let mut block = Vec::new();
     let mut goes_on = true;
     source.each(db, |db, member, score| {
@@ -196,7 +197,7 @@ fn by_size(sources: &[Source]) -> Vec<&Source> {
 }
 
 /// Members in byte order, brought into the order of a sorted set.
-fn ordered(mut members: Vec<(Bytes, f64)>) -> Vec<(Bytes, f64)> {
+fn ordered(mut members: Vec<Member>) -> Vec<Member> {
     // No score is NaN. The sort is stable: members with equal scores stay in byte order.
     members.sort_by(|(_, left), (_, right)| left.partial_cmp(right).unwrap_or(std::cmp::Ordering::Equal));
     members

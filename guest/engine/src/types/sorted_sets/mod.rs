@@ -25,6 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SUM_IS_NAN: Error = Error::client("ERR resulting score is not a number (NaN)");
 
+/// A member with its score.
+pub type Member = (Bytes, f64);
+
 /// Which members [`add`] and [`increment`] may change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
@@ -186,7 +189,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let Some((old, set)) = find(db, at)? else { return Ok(0) };
     let distinct: Vec<Bytes> = members.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let scores = scores_in(db, at, set, &distinct)?;
-    let present: Vec<(Bytes, f64)> = distinct.into_iter().zip(scores).filter_map(|(member, score)| Some((member, score?))).collect();
+    let present: Vec<Member> = distinct.into_iter().zip(scores).filter_map(|(member, score)| Some((member, score?))).collect();
     erase(db, at, &old, set, &present)
 }
 
@@ -194,7 +197,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
 ///
 /// # Errors
 /// See the module.
-pub fn pop(db: &mut Db, at: &KeyAt, direction: Direction, count: u64) -> Result<Vec<(Bytes, f64)>> {
+pub fn pop(db: &mut Db, at: &KeyAt, direction: Direction, count: u64) -> Result<Vec<Member>> {
     let Some((old, set)) = find(db, at)? else { return Ok(Vec::new()) };
     let (keyspace, range) = db.layout.scores(at, set.version);
     let mut scan = Scan::new(keyspace, range, direction, expected(count));
@@ -212,7 +215,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, direction: Direction, count: u64) -> Result<
 ///
 /// # Errors
 /// See the module; keys behind the first one with members are not looked at.
-pub fn pop_first(db: &mut Db, keys: &[KeyAt], direction: Direction, count: u64) -> Result<Option<(usize, Vec<(Bytes, f64)>)>> {
+pub fn pop_first(db: &mut Db, keys: &[KeyAt], direction: Direction, count: u64) -> Result<Option<(usize, Vec<Member>)>> {
     for (position, at) in keys.iter().enumerate() {
         if find(db, at)?.is_some() {
             return Ok(Some((position, pop(db, at, direction, count)?)));
@@ -225,7 +228,7 @@ pub fn pop_first(db: &mut Db, keys: &[KeyAt], direction: Direction, count: u64) 
 ///
 /// # Errors
 /// Store errors.
-pub fn replace(db: &mut Db, at: &KeyAt, members: &[(Bytes, f64)]) -> Result<()> {
+pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member]) -> Result<()> {
     let old = db.find(at)?;
     if members.is_empty() {
         return if old.is_some() { db.write(at, old.as_ref(), None) } else { Ok(()) };
@@ -259,7 +262,7 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes,
 ///
 /// # Errors
 /// See the module.
-pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<(Bytes, f64)>> {
+pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<Member>> {
     let Some((_, set)) = find(db, at)? else { return Ok(Step::over()) };
     let range = db.layout.members(at, set.version);
     let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
@@ -293,7 +296,7 @@ fn put(db: &mut Db, at: &KeyAt, version: u64, member: &Bytes, score: f64) -> Res
 }
 
 /// Removes members that the set has with these scores. Returns how many.
-fn erase(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, members: &[(Bytes, f64)]) -> Result<u64> {
+fn erase(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, members: &[Member]) -> Result<u64> {
     if members.is_empty() {
         return Ok(0);
     }
