@@ -116,7 +116,8 @@ pub fn score(db: &mut Db, at: &KeyAt, member: &Bytes) -> Result<Option<f64>> {
 /// See the module.
 pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Result<Option<(u64, f64)>> {
     let Some((_, set)) = find(db, at)? else { return Ok(None) };
-    let Some(score) = score(db, at, member)? else { return Ok(None) };
+    let scores = scores_in(db, at, set, std::slice::from_ref(member))?;
+    let Some(score) = scores.into_iter().next().flatten() else { return Ok(None) };
     Ok(Some((ranks::of(db, at, set, member, score, direction)?, score)))
 }
 

@@ -40,8 +40,8 @@ pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &[u8], score: f64, d
     }
 }
 
-/// A scan over the score index in `direction` whose next record is that of `rank`, counted in that direction. `wanted` is about how
-/// many records will be read; a rank beyond the last one has none.
+/// A scan over the score index in `direction` whose next record is that of `rank`, a rank that the set has, counted in that direction.
+/// `wanted` is about how many records will be read.
 ///
 /// # Errors
 /// Store errors.
