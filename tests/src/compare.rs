@@ -1,6 +1,7 @@
 //! When two replies to the same command are the same: byte for byte, but for what Redis leaves open (order, cursors, random
 //! choices), for clocks, and for what a server says of itself.
 
+use orbweaver_engine::number::{format_double, parse_double};
 use orbweaver_engine::resp::Value;
 
 use crate::client::Args;
@@ -179,12 +180,15 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
             same_kind(redis, other) && sorted_items(redis, 1) == sorted_items(other, 1)
         }
         "HGETALL" => same_kind(redis, other) && sorted_items(redis, 2) == sorted_items(other, 2),
-        "SCAN" | "HSCAN" | "SSCAN" => same_page(exchange),
+        "SCAN" | "HSCAN" | "SSCAN" | "ZSCAN" => same_page(exchange),
         "TTL" | "EXPIRETIME" => near(redis, other, TOLERANCE_S),
         "PTTL" | "PEXPIRETIME" => near(redis, other, TOLERANCE_S * 1000),
         "OBJECT ENCODING" => same_encodings(redis, other),
         "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("HGETALL", 2), exchange, before)),
         "SPOP" | "SRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("SMEMBERS", 1), exchange, before)),
+        "ZRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("ZRANGE", 2), exchange, before)),
+        "ZADD" | "ZINCRBY" | "ZSCORE" | "ZMSCORE" | "ZRANGE" | "ZRANGEBYSCORE" | "ZREVRANGE" | "ZREVRANGEBYSCORE" | "ZPOPMIN"
+        | "ZPOPMAX" | "ZMPOP" | "ZDIFF" | "ZINTER" | "ZUNION" => same_scores(redis, other),
         "RANDOMKEY" => same_kind(redis, other) && before.is_none_or(|before| is_choice_of_keys(exchange, before)),
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),
@@ -219,8 +223,25 @@ fn same_page(exchange: &Exchange<'_>) -> bool {
     let (cursor_at, width) = scan_shape(&exchange.command[0]);
     let is_everything =
         exchange.command.get(cursor_at).is_some_and(|cursor| cursor == b"0") && redis_cursor == b"0" && other_cursor == b"0";
-    let sorted = |items: &[Value]| sorted_items(&Value::Array(items.to_vec()), width);
-    !is_everything || sorted(redis) == sorted(other)
+    let sorted = |items: &[Value]| Value::Array(sorted_items(&Value::Array(items.to_vec()), width).concat());
+    let same = if exchange.name() == "ZSCAN" { same_scores } else { Value::eq };
+    !is_everything || same(&sorted(redis), &sorted(other))
+}
+
+/// Redis 7.2 writes doubles with the digits that they need, Redis 7.0 with 17. And Redis forgets the sign of a 0 in small sorted sets.
+fn same_scores(redis: &Value, other: &Value) -> bool {
+    let is_zero = |text: &[u8]| matches!(text, b"0" | b"-0");
+    let same_text = |redis: &[u8], other: &[u8]| {
+        let shortest = parse_double(redis).map(format_double);
+        redis == other || is_zero(redis) && is_zero(other) || shortest.is_some_and(|shortest| shortest.as_bytes() == other)
+    };
+    match (redis, other) {
+        (Value::Array(redis), Value::Array(other)) => {
+            redis.len() == other.len() && redis.iter().zip(other).all(|(redis, other)| same_scores(redis, other))
+        }
+        (Value::Bulk(redis), Value::Bulk(other)) | (Value::Double(_, redis), Value::Double(_, other)) => same_text(redis, other),
+        _ => redis == other,
+    }
 }
 
 fn near(redis: &Value, other: &Value, tolerance: u64) -> bool {
@@ -231,7 +252,8 @@ fn near(redis: &Value, other: &Value, tolerance: u64) -> bool {
 }
 
 /// The encodings of each kind of value.
-const ENCODINGS: &[&[&[u8]]] = &[&[b"int", b"embstr", b"raw"], &[b"intset", b"listpack", b"hashtable"], &[b"listpack", b"quicklist"]];
+const ENCODINGS: &[&[&[u8]]] =
+    &[&[b"int", b"embstr", b"raw"], &[b"intset", b"listpack", b"hashtable"], &[b"listpack", b"quicklist"], &[b"listpack", b"skiplist"]];
 
 /// How Redis keeps a value depends on its history and its version: a string that was appended to is raw, a hash or set that was large
 /// stays a hash table, Redis 7.0 has no short form for lists.
@@ -240,12 +262,12 @@ fn same_encodings(redis: &Value, other: &Value) -> bool {
     ENCODINGS.iter().any(|kind| kind.contains(&redis.as_ref()) && kind.contains(&other.as_ref()))
 }
 
-/// Both replies are as many elements (fields perhaps with their values) out of the listing before, each once when the count is
+/// Both replies are as many elements (perhaps with their values or scores) out of the listing before, each once when the count is
 /// positive. `listing` is the command that lists the elements, and how many items of its reply belong together.
 fn is_choice_from(listing: (&str, usize), exchange: &Exchange<'_>, before: &Exchange<'_>) -> bool {
     let with_values = exchange.command.len() > 3;
     let may_repeat = exchange.command.get(2).is_some_and(|count| count.starts_with(b"-"));
-    let chosen = |reply: &Value| match reply {
+    let listed = |reply: &Value, width: usize| match reply {
         // RESP3 has pairs of their own.
         Value::Array(items) if items.iter().all(|item| matches!(item, Value::Array(_))) => items
             .iter()
@@ -254,11 +276,14 @@ fn is_choice_from(listing: (&str, usize), exchange: &Exchange<'_>, before: &Exch
                 _ => Vec::new(),
             })
             .collect(),
-        Value::Array(_) | Value::Set(_) => sorted_items(reply, if with_values { 2 } else { 1 }),
+        _ => sorted_items(reply, width),
+    };
+    let chosen = |reply: &Value| match reply {
+        Value::Array(_) | Value::Set(_) => listed(reply, if with_values { 2 } else { 1 }),
         single => vec![vec![single.clone()]],
     };
     let come_from = |mut items: Vec<Vec<Value>>, all: &Value| {
-        let all = sorted_items(all, listing.1);
+        let all = listed(all, listing.1);
         let exist = items.iter().all(|item| all.iter().any(|field| field.starts_with(item)));
         items.sort_by_cached_key(|item| format!("{item:?}"));
         exist && (may_repeat || items.windows(2).all(|two| two[0] != two[1]))
@@ -347,6 +372,16 @@ mod tests {
         assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g", "x"])));
         assert!(!draw(&args(["HRANDFIELD", "h", "2"]), &array(&["g"])));
         assert!(draw(&args(["HRANDFIELD", "h", "-2"]), &array(&["g", "g"])));
+    }
+
+    #[test]
+    fn scores_may_have_more_digits_than_needed_and_members_may_not() {
+        let command = args(["ZRANGE", "z", "0", "-1", "WITHSCORES"]);
+        let redis = array(&["m", "0.10000000000000001", "n", "0"]);
+        assert!(are_same(&command, &redis, &array(&["m", "0.1", "n", "-0"])));
+        assert!(!are_same(&command, &redis, &array(&["m", "0.1000", "n", "0"])));
+        assert!(!are_same(&command, &redis, &array(&["m", "0.2", "n", "0"])));
+        assert!(!are_same(&command, &redis, &array(&["o", "0.1", "n", "0"])));
     }
 
     #[test]

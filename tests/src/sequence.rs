@@ -19,7 +19,7 @@ pub struct Step {
     pub connection: usize,
     /// The command.
     pub command: Args,
-    /// The command is a SCAN, HSCAN or SSCAN from cursor 0, to be followed to its end. Its reply then holds every element once, in byte
+    /// The command is a SCAN, HSCAN, SSCAN or ZSCAN from cursor 0, to be followed to its end. Its reply then holds every element once, in byte
     /// order, since pages and their cursors are a server's own affair.
     pub to_the_end: bool,
 }
@@ -106,7 +106,7 @@ pub fn as_page(reply: &Value) -> Option<(&[u8], &[Value])> {
 #[must_use]
 pub fn scan_shape(name: &[u8]) -> (usize, usize) {
     match name.to_ascii_uppercase().as_slice() {
-        b"HSCAN" => (2, 2),
+        b"HSCAN" | b"ZSCAN" => (2, 2),
         b"SSCAN" => (2, 1),
         _ => (1, 1),
     }

@@ -2,130 +2,21 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod common;
+mod measured;
 
-use bytes::Bytes;
 use common::Client;
-use orbweaver_engine::store::{
-    Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, MemoryStore, Order, Page, PageLimit, Scope, Store, StoreError,
-};
-use std::cell::Cell;
-use std::rc::Rc;
+use measured::Measured;
+use orbweaver_engine::store::MemoryStore;
 
-/// What passed between the engine and its store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Cost {
-    calls: usize,
-    records_read: usize,
-    puts: usize,
-    deletes: usize,
-    range_deletes: usize,
-}
-
-/// A store that counts.
-struct Counting {
-    inner: MemoryStore,
-    cost: Rc<Cell<Cost>>,
-}
-
-impl Counting {
-    fn count(&self, change: impl Fn(&mut Cost)) {
-        let mut cost = self.cost.get();
-        change(&mut cost);
-        self.cost.set(cost);
+/// A list `l` of the elements e0, e1, e2 and so on.
+fn with_list_of(count: usize) -> Measured {
+    let store = MemoryStore::new();
+    let mut filler = Client::on(&store);
+    for first in (0..count).step_by(1000) {
+        let elements: Vec<String> = (first..count.min(first + 1000)).map(|number| format!("e{number}")).collect();
+        assert!(filler.run(&format!("RPUSH l {}", elements.join(" "))).starts_with(':'));
     }
-}
-
-impl Store for Counting {
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
-
-    fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
-        self.inner.open_keyspace(name, order)
-    }
-
-    fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
-        self.count(|cost| cost.calls += 1);
-        self.inner.begin(scope)
-    }
-
-    fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.count(|cost| {
-            cost.calls += 1;
-            cost.records_read += 1;
-        });
-        self.inner.get(keyspace, key)
-    }
-
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        self.count(|cost| {
-            cost.calls += 1;
-            cost.records_read += keys.len();
-        });
-        self.inner.get_many(keys)
-    }
-
-    fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        let page = self.inner.scan(keyspace, range, direction, limit)?;
-        self.count(|cost| {
-            cost.calls += 1;
-            cost.records_read += page.len();
-        });
-        Ok(page)
-    }
-
-    fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
-        self.count(|cost| cost.calls += 1);
-        self.inner.revisions(keys)
-    }
-
-    fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
-        self.count(|cost| {
-            cost.calls += 1;
-            for op in batch.ops() {
-                match op.unwrap() {
-                    BatchOp::Put { .. } => cost.puts += 1,
-                    BatchOp::Delete { .. } => cost.deletes += 1,
-                    BatchOp::DeleteRange { .. } => cost.range_deletes += 1,
-                }
-            }
-        });
-        self.inner.commit(batch, changed)
-    }
-
-    fn rollback(&mut self) {
-        self.inner.rollback();
-    }
-}
-
-/// A client of an engine, and what it asks of its store.
-struct Measured {
-    client: Client,
-    cost: Rc<Cell<Cost>>,
-}
-
-impl Measured {
-    /// With a list `l` of the elements e0, e1, e2 and so on.
-    fn with_list_of(count: usize) -> Self {
-        let store = MemoryStore::new();
-        let mut filler = Client::on(&store);
-        for first in (0..count).step_by(1000) {
-            let elements: Vec<String> = (first..count.min(first + 1000)).map(|number| format!("e{number}")).collect();
-            assert!(filler.run(&format!("RPUSH l {}", elements.join(" "))).starts_with(':'));
-        }
-        let cost = Rc::new(Cell::new(Cost::default()));
-        let mut client = Client::on_any(Box::new(Counting { inner: store, cost: Rc::clone(&cost) }));
-        // What an engine reads once.
-        client.run("RPUSH warm up");
-        Self { client, cost }
-    }
-
-    /// What a command costs, with its reply.
-    fn cost_of(&mut self, command: &str) -> (Cost, String) {
-        self.cost.set(Cost::default());
-        let reply = self.client.run(command);
-        (self.cost.get(), reply)
-    }
+    Measured::on(store)
 }
 
 #[test]
@@ -148,7 +39,7 @@ fn the_ends_and_any_position_cost_the_same_in_a_list_of_any_length() {
         "LRANGE l 40 49",
         "LRANGE l -10 -1",
     ];
-    let (mut short, mut long) = (Measured::with_list_of(100), Measured::with_list_of(100_000));
+    let (mut short, mut long) = (with_list_of(100), with_list_of(100_000));
     for command in commands {
         let (in_short, in_long) = (short.cost_of(command).0, long.cost_of(command).0);
         assert_eq!(in_short, in_long, "{command}");
@@ -158,7 +49,7 @@ fn the_ends_and_any_position_cost_the_same_in_a_list_of_any_length() {
 
 #[test]
 fn the_middle_of_a_long_list_is_read_without_its_head() {
-    let mut long = Measured::with_list_of(100_000);
+    let mut long = with_list_of(100_000);
     let (cost, reply) = long.cost_of("LINDEX l 50000");
     assert_eq!((cost.records_read, reply.as_str()), (2, "$6 e50000"));
     let (cost, reply) = long.cost_of("LRANGE l 50000 50002");
@@ -173,7 +64,7 @@ fn the_middle_of_a_long_list_is_read_without_its_head() {
 
 #[test]
 fn insert_and_remove_move_the_shorter_side_only() {
-    let mut long = Measured::with_list_of(10_000);
+    let mut long = with_list_of(10_000);
     // The element, those between it and the nearer end, and the list's head.
     assert_eq!(long.cost_of("LINSERT l BEFORE e3 x").0.puts, 1 + 3 + 1);
     assert_eq!(long.cost_of("LINSERT l AFTER e9997 y").0.puts, 1 + 2 + 1);
@@ -192,7 +83,7 @@ fn insert_and_remove_move_the_shorter_side_only() {
 
 #[test]
 fn many_elements_are_removed_as_a_range_and_few_one_by_one() {
-    let mut long = Measured::with_list_of(10_000);
+    let mut long = with_list_of(10_000);
     let (cost, _) = long.cost_of("LTRIM l 5 -4");
     assert_eq!((cost.puts, cost.deletes, cost.range_deletes, cost.records_read), (1, 8, 0, 1));
     let (cost, _) = long.cost_of("LTRIM l 4000 4009");

@@ -5,7 +5,7 @@ use crate::client::Args;
 /// SETRANGE up to here is cheap; past the limit of a string it is an error.
 const CHEAP_OFFSETS: i64 = 20_000;
 const MAX_STRING_LENGTH: i64 = 512 * 1024 * 1024;
-/// HRANDFIELD and SRANDMEMBER with a negative count return that many.
+/// HRANDFIELD, SRANDMEMBER and ZRANDMEMBER with a negative count return that many.
 const CHEAP_COUNTS: i64 = -1_000;
 /// The times to live that the generator hands out, each once in a sequence. Shorter ones might pass within a run; equal ones let GT
 /// and LT decide by the millisecond.
@@ -24,7 +24,7 @@ pub fn is_fit(command: &Args) -> bool {
     match name.as_slice() {
         b"SETRANGE" => argument(command, 2).is_none_or(|offset| !(CHEAP_OFFSETS..MAX_STRING_LENGTH).contains(&offset)),
         b"SETBIT" | b"BITFIELD" => command.iter().all(|word| is_fit_as_offset(word)),
-        b"HRANDFIELD" | b"SRANDMEMBER" => argument(command, 2).is_none_or(|count| count >= CHEAP_COUNTS),
+        b"HRANDFIELD" | b"SRANDMEMBER" | b"ZRANDMEMBER" => argument(command, 2).is_none_or(|count| count >= CHEAP_COUNTS),
         // What it leaves is a matter of chance, but for the block that removes the rest.
         b"SPOP" => command.len() > 2 && argument(command, 2).is_none_or(|count| count <= 0),
         b"EXPIRE" | b"SETEX" => argument(command, 2).is_none_or(is_fit_in_seconds),
@@ -38,6 +38,8 @@ pub fn is_fit(command: &Args) -> bool {
         }
         // Redis 7.2 takes a command without arguments here: the arity is -3, not -4.
         b"COMMAND" => command.len() != 3 || !command[1].to_ascii_uppercase().starts_with(b"GETKEYS"),
+        // Redis 7.0 has no WITHSCORE, so it refuses further words when they are queued, Redis 7.2 when they are executed.
+        b"ZRANK" | b"ZREVRANK" => command.len() <= 3,
         // Would close this connection.
         b"CLIENT" => !command.iter().any(|word| word.eq_ignore_ascii_case(b"KILL")) || command.len() < 5,
         _ => true,

@@ -12,6 +12,7 @@ mod lists;
 mod malformed;
 mod server;
 mod sets;
+mod sorted_sets;
 mod strings;
 mod transactions;
 mod words;
@@ -32,6 +33,7 @@ const FAMILIES: &[(u32, Rules)] = &[
     (30, hashes::RULES),
     (30, lists::RULES),
     (30, sets::RULES),
+    (40, sorted_sets::RULES),
     (20, bitmaps::RULES),
     (8, hyperloglog::RULES),
     (10, server::RULES),
@@ -75,6 +77,8 @@ fn block(words: &mut Words) -> Block {
         7 => sets::pop(words),
         8 => sets::whole_scan(words),
         9 => hyperloglog::count(words),
+        10 => sorted_sets::random_member(words),
+        11 => sorted_sets::whole_scan(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

@@ -6,6 +6,7 @@ const STRING_KEYS: &[&[u8]] = &[b"s1", b"s2", b"s3", b"counter", b"", b"with spa
 const HASH_KEYS: &[&[u8]] = &[b"h1", b"h2", b"h3", b"\x00", b"h1\x00"];
 const LIST_KEYS: &[&[u8]] = &[b"l1", b"l2", b"l3", b"l1\x00"];
 const SET_KEYS: &[&[u8]] = &[b"t1", b"t2", b"t3", b"t1*"];
+const SORTED_SET_KEYS: &[&[u8]] = &[b"z1", b"z2", b"z3", b"z1\x00"];
 const SKETCH_KEYS: &[&[u8]] = &[b"p1", b"p2", b"p3"];
 /// One long key, past every small length field.
 const LONG_KEY_LENGTH: usize = 300;
@@ -167,15 +168,20 @@ impl Words {
         if self.percent(12) { self.key() } else { self.one(SET_KEYS).to_vec() }
     }
 
+    /// A key that mostly holds a sorted set.
+    pub fn sorted_set_key(&mut self) -> Vec<u8> {
+        if self.percent(12) { self.key() } else { self.one(SORTED_SET_KEYS).to_vec() }
+    }
+
     pub fn key(&mut self) -> Vec<u8> {
         match self.below(25) {
             0 => vec![b'k'; LONG_KEY_LENGTH],
             1 => b"missing".to_vec(),
             2 => self.one(SKETCH_KEYS).to_vec(),
-            n if n % 4 == 0 => self.one(STRING_KEYS).to_vec(),
-            n if n % 4 == 1 => self.one(HASH_KEYS).to_vec(),
-            n if n % 4 == 2 => self.one(LIST_KEYS).to_vec(),
-            _ => self.one(SET_KEYS).to_vec(),
+            _ => {
+                let keys = self.one(&[STRING_KEYS, HASH_KEYS, LIST_KEYS, SET_KEYS, SORTED_SET_KEYS]);
+                self.one(keys).to_vec()
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
-use super::options::{draw, integer, is_word, length};
+use super::options::{draw_with, integer, length};
 use super::scan;
 use super::{Command, Context, Group, Run, reply_value};
 use crate::error::{Error, Result, texts};
@@ -184,7 +184,7 @@ fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {
         reply_value(reply, drawn.as_deref());
         return Ok(());
     };
-    let (draw, with_values) = draw_fields(argument, context.args.get(3..).unwrap_or_default())?;
+    let (draw, with_values) = draw_with(argument, context.args.get(3..).unwrap_or_default(), "withvalues")?;
     let in_pairs = with_values && reply.protocol() == Protocol::Resp3;
     let header = reply.deferred();
     let mut drawn = 0;
@@ -200,22 +200,6 @@ fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {
     })?;
     reply.end_array(header, if with_values && !in_pairs { drawn * 2 } else { drawn });
     Ok(())
-}
-
-/// Reads `count [WITHVALUES]`.
-fn draw_fields(argument: &[u8], options: &[Bytes]) -> Result<(Draw, bool)> {
-    let draw = draw(argument)?;
-    let with_values = match options {
-        [] => false,
-        [word] if is_word(word, "withvalues") => true,
-        _ => return Err(texts::SYNTAX),
-    };
-    let (Draw::Distinct(count) | Draw::Repeated(count)) = draw;
-    // The reply of RESP2 has two elements for each.
-    if with_values && count > i64::MAX.unsigned_abs() / 2 {
-        return Err(texts::OUT_OF_RANGE);
-    }
-    Ok((draw, with_values))
 }
 
 fn hscan(context: &mut Context, reply: &mut Reply) -> Result<()> {

@@ -22,6 +22,7 @@ mod lists;
 mod scan;
 mod server;
 mod sets;
+mod sorted_sets;
 mod strings;
 mod transactions;
 
@@ -111,6 +112,8 @@ pub enum Group {
     List,
     /// Sets.
     Set,
+    /// Sorted sets.
+    SortedSet,
     /// Strings as rows of bits.
     Bitmap,
     /// Estimated counts of distinct elements.
@@ -133,6 +136,7 @@ impl Group {
             Self::Hash => "hash",
             Self::List => "list",
             Self::Set => "set",
+            Self::SortedSet => "sorted-set",
             Self::Bitmap => "bitmap",
             Self::HyperLogLog => "hyperloglog",
             Self::Connection => "connection",

@@ -27,6 +27,24 @@ pub fn draw(argument: &[u8]) -> Result<Draw> {
     Ok(if number < 0 { Draw::Repeated(count) } else { Draw::Distinct(count) })
 }
 
+/// How many elements to draw, and whether `options` is the word that asks for what belongs to each of them too.
+///
+/// # Errors
+/// As [`draw`]; Redis' syntax error; `ERR value is out of range` where a reply of twice as many elements could not be.
+pub fn draw_with(argument: &[u8], options: &[Bytes], word: &str) -> Result<(Draw, bool)> {
+    let draw = draw(argument)?;
+    let is_asked = match options {
+        [] => false,
+        [option] if is_word(option, word) => true,
+        _ => return Err(texts::SYNTAX),
+    };
+    let (Draw::Distinct(count) | Draw::Repeated(count)) = draw;
+    if is_asked && count > i64::MAX.unsigned_abs() / 2 {
+        return Err(texts::OUT_OF_RANGE);
+    }
+    Ok((draw, is_asked))
+}
+
 /// The db number of an argument.
 ///
 /// # Errors

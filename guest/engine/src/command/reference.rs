@@ -51,6 +51,14 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "false alarms: FLUSHALL, FLUSHDB and SWAPDB that change anything count as a change of every watched key, in whatever db; so does, rarely, a \
          change of another key, for stores count the changes of several keys together",
     ),
+    (
+        "zadd",
+        "a score of -0 stays -0; Redis makes it 0 in sorted sets of its small encoding, and keeps it in larger ones. Both are equal in every comparison",
+    ),
+    ("zrandmember", "as HRANDFIELD"),
+    ("zrank", "walks from the nearer end of the sorted set: linear, where Redis is logarithmic"),
+    ("zrevrank", "as ZRANK"),
+    ("zscan", "scores as ZSCORE shows them; Redis shows 17 digits in sorted sets of its large encoding"),
 ];
 
 /// The page: a table for each group.

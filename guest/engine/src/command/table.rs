@@ -1,6 +1,8 @@
 //! The command table.
 
-use super::{Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, strings, transactions};
+use super::{
+    Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, sorted_sets, strings, transactions,
+};
 use bytes::Bytes;
 use std::sync::LazyLock;
 
@@ -21,6 +23,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         scan::COMMANDS,
         server::COMMANDS,
         sets::COMMANDS,
+        sorted_sets::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,
     ];

@@ -21,6 +21,8 @@ const MAX_HASH_LISTPACK_BYTES: usize = 64;
 const MAX_INTSET: u64 = 512;
 /// `set-max-listpack-value`, in bytes.
 const MAX_SET_LISTPACK_BYTES: usize = 64;
+/// `zset-max-listpack-value`, in bytes.
+const MAX_SORTED_SET_LISTPACK_BYTES: usize = 64;
 /// `set-max-listpack-entries` and `zset-max-listpack-entries`.
 const MAX_LISTPACK: u64 = 128;
 /// `list-max-listpack-size`, in bytes.
@@ -32,8 +34,7 @@ const MAX_LIST_ELEMENTS: usize = MAX_LIST_BYTES / 2;
 /// Integers below this are shared by all keys that hold them.
 const SHARED_INTEGERS: i64 = 10_000;
 
-/// The name of the encoding. Looks at up to 512 fields of a hash or members of a set and 8 kB of a list; sorted sets are told by
-/// their counts alone.
+/// The name of the encoding. Looks at up to 512 fields of a hash or members of a set, 8 kB of a list and 128 members of a sorted set.
 ///
 /// # Errors
 /// Store errors, corrupt records.
@@ -48,7 +49,8 @@ pub fn encoding(db: &mut Db, at: &KeyAt, meta: &Meta) -> Result<&'static str> {
         Kind::Set => return set_encoding(db, at, collection),
         Kind::Hash => is_small_hash(db, at, collection)?,
         Kind::List => is_small_list(db, at, collection)?,
-        Kind::SortedSet | Kind::String => collection.count <= MAX_LISTPACK,
+        Kind::SortedSet => is_small_sorted_set(db, at, collection)?,
+        Kind::String => false,
     };
     Ok(match collection.kind {
         _ if small => "listpack",
@@ -82,6 +84,21 @@ fn is_small_hash(db: &mut Db, at: &KeyAt, collection: &Collection) -> Result<boo
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
         let (field, value) = (db.layout.decode_field(&key)?, db.layout.decode_field_value(&key, &value)?.value);
         if field.len().max(value.len()) > MAX_HASH_LISTPACK_BYTES {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_small_sorted_set(db: &mut Db, at: &KeyAt, collection: &Collection) -> Result<bool> {
+    if collection.count > MAX_LISTPACK {
+        return Ok(false);
+    }
+    let (keyspace, range) = db.layout.members(at, collection.version);
+    let expected = usize::try_from(collection.count).unwrap_or(usize::MAX);
+    let mut scan = Scan::new(keyspace, range, Direction::Forward, expected);
+    while let Some((key, _)) = db.transaction.next(&mut scan)? {
+        if db.layout.decode_member(&key)?.len() > MAX_SORTED_SET_LISTPACK_BYTES {
             return Ok(false);
         }
     }

@@ -12,4 +12,5 @@ pub mod lists;
 pub mod random_key;
 pub mod set_algebra;
 pub mod sets;
+pub mod sorted_sets;
 pub mod strings;

@@ -92,7 +92,7 @@ fn write_key_specifications(command: &Command, reply: &mut Reply) {
                 write_range(for_all, number(also), number(also), 1, reply);
             }
             let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
-            write_key_specification(for_all, number(count_at), "keynum", &counted, reply);
+            write_key_specification(flags.last().copied().unwrap_or_default(), number(count_at), "keynum", &counted, reply);
         }
         KeySpec::None => reply.set(0),
     }

@@ -2,7 +2,18 @@
 
 const TIPS: &[(&[&str], &[&str])] = &[
     (
-        &["client|info", "client|list", "hrandfield", "hscan", "object|encoding", "object|freq", "object|idletime", "object|refcount"],
+        &[
+            "client|info",
+            "client|list",
+            "hrandfield",
+            "hscan",
+            "object|encoding",
+            "object|freq",
+            "object|idletime",
+            "object|refcount",
+            "zrandmember",
+            "zscan",
+        ],
         &["nondeterministic_output"],
     ),
     (&["pttl", "time", "ttl"], &["nondeterministic_output"]),

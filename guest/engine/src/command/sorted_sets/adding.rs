@@ -1,0 +1,101 @@
+//! ZADD and ZINCRBY.
+
+use super::reply_score;
+use crate::command::Context;
+use crate::command::options::{is_word, length};
+use crate::error::{Error, Result, texts};
+use crate::number::parse_double;
+use crate::resp::reply::Reply;
+use crate::types::sorted_sets::{self, Condition, Members, Scores};
+use bytes::Bytes;
+
+const NX_AND_XX: Error = Error::client("ERR XX and NX options at the same time are not compatible");
+const CONTRADICTING: Error = Error::client("ERR GT, LT, and/or NX options at the same time are not compatible");
+const TOO_MANY_PAIRS: Error = Error::client("ERR INCR option supports a single increment-element pair");
+
+/// The options of ZADD.
+#[derive(Clone, Copy, Debug, Default)]
+struct Options {
+    new: bool,
+    existing: bool,
+    greater: bool,
+    less: bool,
+    count_changes: bool,
+    increment: bool,
+}
+
+impl Options {
+    /// Takes an option word; false where it is none.
+    fn take(&mut self, word: &Bytes) -> bool {
+        let options = [
+            ("nx", &mut self.new),
+            ("xx", &mut self.existing),
+            ("gt", &mut self.greater),
+            ("lt", &mut self.less),
+            ("ch", &mut self.count_changes),
+            ("incr", &mut self.increment),
+        ];
+        match options.into_iter().find(|(name, _)| is_word(word, name)) {
+            Some((_, option)) => *option = true,
+            None => return false,
+        }
+        true
+    }
+
+    fn condition(self) -> Result<Condition> {
+        let Self { new, existing, greater, less, .. } = self;
+        let members = match (new, existing) {
+            (true, true) => return Err(NX_AND_XX),
+            (true, false) => Members::New,
+            (false, true) => Members::Existing,
+            (false, false) => Members::Any,
+        };
+        let scores = match (greater, less) {
+            (true, true) => return Err(CONTRADICTING),
+            (true, false) | (false, true) if new => return Err(CONTRADICTING),
+            (true, false) => Scores::Greater,
+            (false, true) => Scores::Less,
+            (false, false) => Scores::Any,
+        };
+        Ok(Condition { members, scores })
+    }
+}
+
+pub(super) fn zadd(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    add(context, reply, Options::default())
+}
+
+/// Takes the options of ZADD too, as Redis does, but its arity leaves no room for them.
+pub(super) fn zincrby(context: &mut Context, reply: &mut Reply) -> Result<()> {
+    add(context, reply, Options { increment: true, ..Options::default() })
+}
+
+fn add(context: &mut Context, reply: &mut Reply, mut options: Options) -> Result<()> {
+    let arguments = context.args.get(2..).unwrap_or_default();
+    let count = arguments.iter().take_while(|word| options.take(word)).count();
+    let pairs = arguments.get(count..).unwrap_or_default();
+    if pairs.is_empty() || pairs.len() % 2 == 1 {
+        return Err(texts::SYNTAX);
+    }
+    let condition = options.condition()?;
+    if options.increment && pairs.len() > 2 {
+        return Err(TOO_MANY_PAIRS);
+    }
+    let pair = |pair: &[Bytes]| match pair {
+        [score, member] => Some(parse_double(score).map(|score| (score, member.clone())).ok_or(texts::NOT_A_FLOAT)),
+        _ => None,
+    };
+    let pairs: Vec<(f64, Bytes)> = pairs.chunks_exact(2).filter_map(pair).collect::<Result<_>>()?;
+    let at = context.db.at(context.arg(1))?;
+    match pairs.as_slice() {
+        [(increment, member)] if options.increment => {
+            let sum = sorted_sets::increment(&mut context.db, &at, member.clone(), *increment, condition)?;
+            reply_score(reply, sum);
+        }
+        pairs => {
+            let done = sorted_sets::add(&mut context.db, &at, pairs, condition)?;
+            reply.integer(length(if options.count_changes { done.added + done.updated } else { done.added }));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! Sorted sets: members in the order of their scores, and of their bytes where scores are equal, under one key.
+//! <https://redis.io/docs/latest/commands/?group=sorted-set>
+//!
+//! A member has two records: its own with its exact score, and one in the score index, which is in the order of the set. Both are
+//! written and removed together; the count in the key's meta record is exact. A sorted set without members does not exist: the last
+//! member takes the key with it. All functions fail with WRONGTYPE where the key holds another type, and with store errors and
+//! corrupt records.
+//!
+//! Scores are doubles, infinities included, NaN not. 0 and -0 are equal in every comparison; which of both a member was given
+//! first is kept, and shown. (Redis forgets it in its small encoding and shows it in the large one.)
+
+pub mod algebra;
+pub mod ranges;
+mod ranks;
+
+use super::draw::{self, Draw};
+use crate::db::Db;
+use crate::error::{Error, Result};
+use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordKey};
+use crate::scan::{self, Filter, Positions, Step};
+use crate::store::Direction;
+use crate::transaction::Scan;
+use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+const SUM_IS_NAN: Error = Error::client("ERR resulting score is not a number (NaN)");
+
+/// A member with its score.
+pub type Member = (Bytes, f64);
+
+/// Which members [`add`] and [`increment`] may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// By whether they are there.
+    pub members: Members,
+    /// By their scores, where they are there.
+    pub scores: Scores,
+}
+
+/// See [`Condition`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Members {
+    /// All.
+    #[default]
+    Any,
+    /// Those that are not there yet (NX).
+    New,
+    /// Those that are there (XX).
+    Existing,
+}
+
+/// See [`Condition`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scores {
+    /// All.
+    #[default]
+    Any,
+    /// Those that become greater (GT).
+    Greater,
+    /// Those that become less (LT).
+    Less,
+}
+
+impl Condition {
+    /// Whether a member that has the score `current` may get `score`.
+    fn allows(self, current: Option<f64>, score: f64) -> bool {
+        let Some(current) = current else { return self.members != Members::Existing };
+        let is_wanted = match self.scores {
+            Scores::Any => true,
+            Scores::Greater => score > current,
+            Scores::Less => score < current,
+        };
+        self.members != Members::New && is_wanted
+    }
+}
+
+/// What [`add`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// New members.
+    pub added: u64,
+    /// Changes of scores.
+    pub updated: u64,
+}
+
+/// How many members the sorted set has; 0 where there is none.
+///
+/// # Errors
+/// See the module.
+pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
+    Ok(find(db, at)?.map_or(0, |(_, set)| set.count))
+}
+
+/// The scores of members in one read, in their order; `None` for what is no member.
+///
+/// # Errors
+/// See the module.
+pub fn scores(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<Vec<Option<f64>>> {
+    match find(db, at)? {
+        Some((_, set)) => scores_in(db, at, set, members),
+        None => Ok(vec![None; members.len()]),
+    }
+}
+
+/// The score of a member; `None` where there is no such member.
+///
+/// # Errors
+/// See the module.
+pub fn score(db: &mut Db, at: &KeyAt, member: &Bytes) -> Result<Option<f64>> {
+    Ok(scores(db, at, std::slice::from_ref(member))?.into_iter().next().flatten())
+}
+
+/// The rank of a member, 0 being the first in `direction`, and its score; `None` where there is no such member.
+///
+/// # Errors
+/// See the module.
+pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Result<Option<(u64, f64)>> {
+    let Some((_, set)) = find(db, at)? else { return Ok(None) };
+    let scores = scores_in(db, at, set, std::slice::from_ref(member))?;
+    let Some(score) = scores.into_iter().next().flatten() else { return Ok(None) };
+    Ok(Some((ranks::of(db, at, set, member, score, direction)?, score)))
+}
+
+/// Gives members their scores, one pair after the other, as far as the condition allows. A score that is equal to the one that the
+/// member has changes nothing.
+///
+/// # Errors
+/// See the module.
+pub fn add(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition) -> Result<Added> {
+    let found = find(db, at)?;
+    if found.is_none() && condition.members == Members::Existing {
+        return Ok(Added::default());
+    }
+    let (old, set) = match found {
+        Some((old, set)) => (Some(old), set),
+        None => (None, db.new_collection(Kind::SortedSet, None)?),
+    };
+    let members: Vec<Bytes> = pairs.iter().map(|(_, member)| member).collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let before = if old.is_some() { scores_in(db, at, set, &members)? } else { vec![None; members.len()] };
+    let mut after: BTreeMap<&Bytes, Option<f64>> = members.iter().zip(before.iter().copied()).collect();
+    let mut done = Added::default();
+    for (score, member) in pairs {
+        let Some(current) = after.get_mut(member).filter(|current| condition.allows(**current, *score)) else { continue };
+        match current {
+            None => done.added += 1,
+            Some(current) if current == score => continue,
+            Some(_) => done.updated += 1,
+        }
+        *current = Some(*score);
+    }
+    if done == Added::default() {
+        return Ok(done);
+    }
+    for ((member, after), before) in after.into_iter().zip(before) {
+        if let Some(score) = after.filter(|_| after.map(f64::to_bits) != before.map(f64::to_bits)) {
+            if let Some(before) = before {
+                let ((keyspace, key), _) = db.layout.scored(at, set.version, before, member);
+                db.transaction.delete(keyspace, key)?;
+            }
+            put(db, at, set.version, member, score)?;
+        }
+    }
+    write(db, at, old.as_ref(), Collection { count: set.count.saturating_add(done.added), ..set })?;
+    Ok(done)
+}
+
+/// Adds to the score of a member, and returns the sum; a member that is not there counts as 0. `None`, and nothing changed, where
+/// the condition does not allow the sum.
+///
+/// # Errors
+/// See the module; `ERR resulting score is not a number (NaN)` for a sum of opposite infinities.
+pub fn increment(db: &mut Db, at: &KeyAt, member: Bytes, increment: f64, condition: Condition) -> Result<Option<f64>> {
+    let current = score(db, at, &member)?;
+    let sum = current.map_or(increment, |current| current + increment);
+    if sum.is_nan() && condition.members != Members::New {
+        return Err(SUM_IS_NAN);
+    }
+    if !condition.allows(current, sum) {
+        return Ok(None);
+    }
+    add(db, at, &[(sum, member)], Condition::default())?;
+    Ok(Some(sum))
+}
+
+/// Removes members, and the key with the last one. Returns how many there were; a member that comes twice counts once.
+///
+/// # Errors
+/// See the module.
+pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
+    let Some((old, set)) = find(db, at)? else { return Ok(0) };
+    let distinct: Vec<Bytes> = members.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let scores = scores_in(db, at, set, &distinct)?;
+    let present: Vec<Member> = distinct.into_iter().zip(scores).filter_map(|(member, score)| Some((member, score?))).collect();
+    erase(db, at, &old, set, &present)
+}
+
+/// Removes the first `count` members in `direction`, all where there are not so many, and returns them in that order.
+///
+/// # Errors
+/// See the module.
+pub fn pop(db: &mut Db, at: &KeyAt, direction: Direction, count: u64) -> Result<Vec<Member>> {
+    let Some((old, set)) = find(db, at)? else { return Ok(Vec::new()) };
+    let (keyspace, range) = db.layout.scores(at, set.version);
+    let mut scan = Scan::new(keyspace, range, direction, expected(count));
+    let mut popped = Vec::new();
+    for _ in 0..count.min(set.count) {
+        let Some((key, value)) = db.transaction.next(&mut scan)? else { break };
+        let (score, member) = db.layout.decode_scored(&key, &value)?;
+        popped.push((member, score));
+    }
+    erase(db, at, &old, set, &popped)?;
+    Ok(popped)
+}
+
+/// [`pop`] from the first of the keys that has members: its position among `keys`, and what was removed. `None` where none has.
+///
+/// # Errors
+/// See the module; keys behind the first one with members are not looked at.
+pub fn pop_first(db: &mut Db, keys: &[KeyAt], direction: Direction, count: u64) -> Result<Option<(usize, Vec<Member>)>> {
+    for (position, at) in keys.iter().enumerate() {
+        if find(db, at)?.is_some() {
+            return Ok(Some((position, pop(db, at, direction, count)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// Puts a sorted set of these members, each once, in the place of whatever is under the key; removes the key where there are none.
+///
+/// # Errors
+/// Store errors.
+pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member]) -> Result<()> {
+    let old = db.find(at)?;
+    if members.is_empty() {
+        return if old.is_some() { db.write(at, old.as_ref(), None) } else { Ok(()) };
+    }
+    let set = db.new_collection(Kind::SortedSet, old.as_ref())?;
+    for (member, score) in members {
+        put(db, at, set.version, member, *score)?;
+    }
+    let count = u64::try_from(members.len()).unwrap_or(u64::MAX);
+    let new = Meta { expire_at_ms: None, body: Body::Collection(Collection { count, ..set }) };
+    db.write(at, old.as_ref(), Some(&new))
+}
+
+/// Hands members drawn at random, each with the same probability, with their scores to `visit`; none where there is no sorted set.
+/// What it costs: see [`draw`].
+///
+/// # Errors
+/// See the module, and [`draw::records`].
+pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, f64)) -> Result<()> {
+    let Some((_, set)) = find(db, at)? else { return Ok(()) };
+    let (layout, range) = (db.layout, db.layout.scores(at, set.version));
+    draw::records(db, &range, set.count, draw, &mut |key, value| {
+        let (score, member) = layout.decode_scored(key, value)?;
+        visit(&member, score);
+        Ok(())
+    })
+}
+
+/// One step over the members, with their scores: [ZSCAN](https://redis.io/docs/latest/commands/zscan/). Members come in byte order,
+/// so that one whose score changes is not met twice or left out.
+///
+/// # Errors
+/// See the module.
+pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<Member>> {
+    let Some((_, set)) = find(db, at)? else { return Ok(Step::over()) };
+    let range = db.layout.members(at, set.version);
+    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
+    for (key, value) in &visited.elements {
+        let member = db.layout.decode_member(key)?;
+        if filter.takes(&member) {
+            step.elements.push((member, db.layout.decode_score(key, value)?));
+        }
+    }
+    Ok(step)
+}
+
+fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
+    db.find_collection(at, Kind::SortedSet)
+}
+
+fn scores_in(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<Option<f64>>> {
+    let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(at, set.version, member)).collect();
+    let values = db.transaction.get_many(&records)?;
+    let decode = |key: &Bytes, value: Option<Bytes>| value.map(|value| db.layout.decode_score(key, &value)).transpose();
+    records.iter().zip(values).map(|((_, key), value)| decode(key, value)).collect()
+}
+
+/// Writes both records of a member that has none in the score index.
+fn put(db: &mut Db, at: &KeyAt, version: u64, member: &Bytes, score: f64) -> Result<()> {
+    let (keyspace, key) = db.layout.member(at, version, member);
+    db.transaction.put(keyspace, key, db.layout.encode_score(score))?;
+    let ((keyspace, key), value) = db.layout.scored(at, version, score, member);
+    Ok(db.transaction.put(keyspace, key, value)?)
+}
+
+/// Removes members that the set has with these scores. Returns how many.
+fn erase(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, members: &[Member]) -> Result<u64> {
+    if members.is_empty() {
+        return Ok(0);
+    }
+    for (member, score) in members {
+        let (keyspace, key) = db.layout.member(at, set.version, member);
+        db.transaction.delete(keyspace, key)?;
+        let ((keyspace, key), _) = db.layout.scored(at, set.version, *score, member);
+        db.transaction.delete(keyspace, key)?;
+    }
+    let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
+    db.write_collection(at, Some(old), Collection { count: set.count.saturating_sub(erased), ..set })?;
+    Ok(erased)
+}
+
+/// Stores the head after members have changed: for watchers only where its count is the same.
+fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, set: Collection) -> Result<()> {
+    if old.and_then(Meta::collection) == Some(set) {
+        return Ok(db.transaction.touch(&at.lock_key())?);
+    }
+    db.write_collection(at, old, set)
+}
+
+/// A number of records as scans expect it.
+fn expected(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
