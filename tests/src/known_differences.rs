@@ -37,10 +37,10 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         },
     },
     KnownDifference {
-        reason: "COMMAND GETKEYSANDFLAGS shows the flags of SET's key as COMMAND INFO does, whatever the options",
+        reason: "COMMAND GETKEYSANDFLAGS shows the flags of the keys of BITFIELD and SET as COMMAND INFO does, whatever the options",
         explains: |exchange| {
             exchange.name() == "COMMAND GETKEYSANDFLAGS"
-                && exchange.command[2].eq_ignore_ascii_case(b"SET")
+                && [&b"BITFIELD"[..], b"SET"].iter().any(|name| exchange.command[2].eq_ignore_ascii_case(name))
                 && matches!((exchange.redis, exchange.other), (Value::Array(redis), Value::Array(other)) if redis.len() == other.len())
         },
     },

@@ -84,7 +84,7 @@ fn bitcount(context: &mut Context, reply: &mut Reply) -> Result<()> {
     };
     let range = match context.args.get(2..).unwrap_or_default() {
         [] => Range::ALL,
-        [start, end, unit @ ..] => {
+        [start, end, unit @ ..] if unit.len() <= 1 => {
             let (start, end) = (integer(start)?, integer(end)?);
             Range { start, end, unit: read_unit(unit)? }
         }

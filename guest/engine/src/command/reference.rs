@@ -18,7 +18,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("client|unblock", "always 0: no command blocks"),
     ("client|unpause", "always `OK`: nothing is paused"),
     ("command|docs", "summary, since, group and subcommands; no arguments, history and complexity"),
-    ("command|getkeysandflags", "flags that depend on options (those of SET) are shown as COMMAND INFO shows them"),
+    ("command|getkeysandflags", "flags that depend on options (those of BITFIELD and SET) are shown as COMMAND INFO shows them"),
     ("config|get", "the parameters that clients ask for; those of the host are as it tells them"),
     ("config|rewrite", "refused: there is no configuration file"),
     (
