@@ -74,7 +74,7 @@ pub const RULES: Rules = &[
         if w.percent(50) { command } else { [command, args![count(w)]].concat() }
     }),
     (4, |w| {
-        let command = sources(w, args!["ZMPOP"]);
+        let command = sources(w, args!["ZMPOP"], Words::sorted_set_key);
         let command = [command, args![w.one(&["MIN", "MAX", "min", "MIN", "MAX", "MID"])]].concat();
         if w.percent(50) { command } else { [command, args!["COUNT", count(w)]].concat() }
     }),
@@ -103,16 +103,17 @@ pub const RULES: Rules = &[
     (2, |w| args!["ZREMRANGEBYLEX", w.sorted_set_key(), member_bound(w), member_bound(w)]),
     (8, |w| {
         let command = args![w.one(&["ZUNION", "ZINTER", "ZDIFF"])];
-        let command = sources(w, command);
+        let command = sources(w, command, set_or_sorted_set);
         w.optional(command, 3, algebra_option)
     }),
     (8, |w| {
         let command = args![w.one(&["ZUNIONSTORE", "ZINTERSTORE", "ZDIFFSTORE"]), w.sorted_set_key()];
-        let command = sources(w, command);
+        // Members of other sets may be long.
+        let command = sources(w, command, Words::sorted_set_only);
         w.optional(command, 2, algebra_option)
     }),
     (3, |w| {
-        let command = sources(w, args!["ZINTERCARD"]);
+        let command = sources(w, args!["ZINTERCARD"], set_or_sorted_set);
         w.optional(command, 1, |w| args!["LIMIT", w.one(&["0", "1", "2", "-1", "x", "100"])])
     }),
     (2, |w| {
@@ -146,12 +147,16 @@ fn count(w: &mut Words) -> Vec<u8> {
     if w.percent(10) { w.integer() } else { w.one(&["0", "1", "2", "3", "100"]).into() }
 }
 
+fn set_or_sorted_set(w: &mut Words) -> Vec<u8> {
+    if w.percent(20) { w.set_key() } else { w.sorted_set_key() }
+}
+
 /// A number of keys and the keys.
-fn sources(w: &mut Words, mut command: Args) -> Args {
+fn sources(w: &mut Words, mut command: Args, key: fn(&mut Words) -> Vec<u8>) -> Args {
     let number = 1 + w.below(3);
     let told = if w.percent(90) { number.to_string().into() } else { w.integer() };
     command.push(told);
-    command.extend((0..number).map(|_| w.sorted_set_key()));
+    command.extend((0..number).map(|_| key(w)));
     command
 }
 

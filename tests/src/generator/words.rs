@@ -168,6 +168,11 @@ impl Words {
         if self.percent(12) { self.key() } else { self.one(SET_KEYS).to_vec() }
     }
 
+    /// A key that holds a sorted set, if anything.
+    pub fn sorted_set_only(&mut self) -> Vec<u8> {
+        if self.percent(3) { b"missing".to_vec() } else { self.one(SORTED_SET_KEYS).to_vec() }
+    }
+
     /// A key that mostly holds a sorted set.
     pub fn sorted_set_key(&mut self) -> Vec<u8> {
         if self.percent(12) { self.key() } else { self.one(SORTED_SET_KEYS).to_vec() }
