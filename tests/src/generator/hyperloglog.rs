@@ -5,15 +5,8 @@ use super::{Rules, args};
 use crate::client::Args;
 use crate::sequence::{Block, Step};
 
-/// A header alone, one that keeps an estimate of 0, and registers that are too few and too many.
-const MADE_UP: &[&[u8]] = &[
-    b"HYLL",
-    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0",
-    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f",
-    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f\xff\x7f\xff",
-    b"HYLL\x00\0\0\0\0\0\0\0\0\0\0\x80",
-];
-
+/// Damaged ones are left out: Redis keeps half of a PFADD that meets the damage, Orbweaver nothing of it. The engine's own tests have
+/// them.
 pub const RULES: Rules = &[
     (10, |w| {
         let command = args!["PFADD", w.sketch_key()];
@@ -30,9 +23,6 @@ pub const RULES: Rules = &[
         w.optional(command, 3, |w| args![w.sketch_key()])
     }),
     (5, |w| args!["GET", w.sketch_key()]),
-    // Damages it, or makes it up.
-    (2, |w| args!["SETRANGE", w.sketch_key(), w.one(&["0", "4", "5", "8", "15", "16", "17", "18", "20", "50"]), w.value()]),
-    (1, |w| args!["SET", w.sketch_key(), w.one(MADE_UP)]),
 ];
 
 /// A PFCOUNT in a transaction that changes its key, so that what it keeps there can be compared as well; or one of several keys.
