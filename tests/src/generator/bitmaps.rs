@@ -6,32 +6,32 @@ use crate::client::Args;
 
 pub const RULES: Rules = &[
     (8, |w| {
-        let command = args!["BITCOUNT", w.bitmap_key()];
+        let command = args!["BITCOUNT", w.string_key()];
         w.optional(command, 1, range)
     }),
     (12, |w| {
-        let command = args!["BITFIELD", w.bitmap_key()];
+        let command = args!["BITFIELD", w.string_key()];
         w.repeated(command, 4, action)
     }),
     (4, |w| {
-        let command = args!["BITFIELD_RO", w.bitmap_key()];
+        let command = args!["BITFIELD_RO", w.string_key()];
         w.repeated(command, 3, |w| if w.percent(95) { args!["GET", field_type(w), offset(w)] } else { action(w) })
     }),
     (8, |w| {
-        let command = args!["BITOP", w.one(&["AND", "OR", "XOR", "xor", "NOT", "NAND"]), w.bitmap_key()];
-        w.repeated(command, 3, |w| args![w.bitmap_key()])
+        let command = args!["BITOP", w.one(&["AND", "OR", "XOR", "xor", "NOT", "NAND"]), w.string_key()];
+        w.repeated(command, 3, |w| args![w.string_key()])
     }),
-    (2, |w| args!["BITOP", w.one(&["NOT", "not"]), w.bitmap_key(), w.bitmap_key()]),
+    (2, |w| args!["BITOP", w.one(&["NOT", "not"]), w.string_key(), w.string_key()]),
     (10, |w| {
-        let command = args!["BITPOS", w.bitmap_key(), w.one(&["0", "1", "0", "1", "2", "-1", "x"])];
+        let command = args!["BITPOS", w.string_key(), w.one(&["0", "1", "0", "1", "2", "-1", "x"])];
         match w.below(3) {
             0 => command,
             1 => w.repeated(command, 1, |w| args![w.integer()]),
             _ => w.repeated(command, 1, range),
         }
     }),
-    (6, |w| args!["GETBIT", w.bitmap_key(), offset(w)]),
-    (12, |w| args!["SETBIT", w.bitmap_key(), offset(w), w.one(&["0", "1", "1", "0", "1", "2", "01", ""])]),
+    (6, |w| args!["GETBIT", w.string_key(), offset(w)]),
+    (12, |w| args!["SETBIT", w.string_key(), offset(w), w.one(&["0", "1", "1", "0", "1", "2", "01", ""])]),
 ];
 
 /// Bounds, perhaps with their unit.

@@ -36,3 +36,30 @@ pub fn count(w: &mut Words) -> Block {
     let commands = [args!["MULTI"], add, args!["PFCOUNT", key.clone()], args!["GET", key], args!["EXEC"]];
     commands.into_iter().map(Step::new).collect()
 }
+
+/// What is no HyperLogLog, or a damaged one, and a command on it. It is removed again: a PFADD of several elements that fails
+/// leaves some of them behind in Redis.
+pub fn damaged(w: &mut Words) -> Block {
+    let key = w.sketch_key();
+    let command = match w.below(4) {
+        0 => args!["PFADD", key.clone(), w.value()],
+        1 => args!["PFCOUNT", w.sketch_key(), key.clone()],
+        2 => args!["PFMERGE", w.sketch_key(), key.clone()],
+        _ => args!["PFMERGE", key.clone(), w.sketch_key()],
+    };
+    let commands = [args!["SET", key.clone(), w.one(DAMAGED)], command, args!["GET", key.clone()], args!["DEL", key]];
+    commands.into_iter().map(Step::new).collect()
+}
+
+/// Headers that are too short or of no known kind, one that keeps an estimate of 0, and registers that are too few and too many.
+const DAMAGED: &[&[u8]] = &[
+    b"HYLL",
+    b"HYLL\x02\0\0\0\0\0\0\0\0\0\0\x80\x7f\xff",
+    b"hyll\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f\xff",
+    b"HYLL\x00\0\0\0\0\0\0\0\0\0\0\x80",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f\xfe",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x7f\xff\x00",
+    b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x80\x7f\xff",
+    b"HYLL\x01ab\xff\x01\0\0\0\0\0\0\x80\x80\x84\x7f\xfd",
+];

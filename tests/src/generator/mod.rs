@@ -79,6 +79,7 @@ fn block(words: &mut Words) -> Block {
         9 => hyperloglog::count(words),
         10 => sorted_sets::random_member(words),
         11 => sorted_sets::whole_scan(words),
+        12 => hyperloglog::damaged(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

@@ -140,32 +140,27 @@ impl Words {
 
     /// A key that mostly holds a string.
     pub fn string_key(&mut self) -> Vec<u8> {
-        if self.percent(12) { self.key() } else { self.one(STRING_KEYS).to_vec() }
-    }
-
-    /// A key that mostly holds a string, now and then a `HyperLogLog`.
-    pub fn bitmap_key(&mut self) -> Vec<u8> {
-        if self.percent(5) { self.sketch_key() } else { self.string_key() }
+        if self.percent(12) { self.plain_key() } else { self.one(STRING_KEYS).to_vec() }
     }
 
     /// A key that mostly holds a `HyperLogLog`.
     pub fn sketch_key(&mut self) -> Vec<u8> {
-        if self.percent(8) { self.key() } else { self.one(SKETCH_KEYS).to_vec() }
+        if self.percent(8) { self.plain_key() } else { self.one(SKETCH_KEYS).to_vec() }
     }
 
     /// A key that mostly holds a hash.
     pub fn hash_key(&mut self) -> Vec<u8> {
-        if self.percent(12) { self.key() } else { self.one(HASH_KEYS).to_vec() }
+        if self.percent(12) { self.plain_key() } else { self.one(HASH_KEYS).to_vec() }
     }
 
     /// A key that mostly holds a list.
     pub fn list_key(&mut self) -> Vec<u8> {
-        if self.percent(12) { self.key() } else { self.one(LIST_KEYS).to_vec() }
+        if self.percent(12) { self.plain_key() } else { self.one(LIST_KEYS).to_vec() }
     }
 
     /// A key that mostly holds a set.
     pub fn set_key(&mut self) -> Vec<u8> {
-        if self.percent(12) { self.key() } else { self.one(SET_KEYS).to_vec() }
+        if self.percent(12) { self.plain_key() } else { self.one(SET_KEYS).to_vec() }
     }
 
     /// A key that holds a sorted set, if anything.
@@ -175,14 +170,18 @@ impl Words {
 
     /// A key that mostly holds a sorted set.
     pub fn sorted_set_key(&mut self) -> Vec<u8> {
-        if self.percent(12) { self.key() } else { self.one(SORTED_SET_KEYS).to_vec() }
+        if self.percent(12) { self.plain_key() } else { self.one(SORTED_SET_KEYS).to_vec() }
     }
 
     pub fn key(&mut self) -> Vec<u8> {
+        if self.percent(5) { self.one(SKETCH_KEYS).to_vec() } else { self.plain_key() }
+    }
+
+    /// Any key but those of sketches, which commands on strings would damage.
+    fn plain_key(&mut self) -> Vec<u8> {
         match self.below(25) {
             0 => vec![b'k'; LONG_KEY_LENGTH],
             1 => b"missing".to_vec(),
-            2 => self.one(SKETCH_KEYS).to_vec(),
             _ => {
                 let keys = self.one(&[STRING_KEYS, HASH_KEYS, LIST_KEYS, SET_KEYS, SORTED_SET_KEYS]);
                 self.one(keys).to_vec()

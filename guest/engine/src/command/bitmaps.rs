@@ -84,9 +84,11 @@ fn bitcount(context: &mut Context, reply: &mut Reply) -> Result<()> {
     };
     let range = match context.args.get(2..).unwrap_or_default() {
         [] => Range::ALL,
-        [start, end, unit @ ..] if unit.len() <= 1 => {
-            let (start, end) = (integer(start)?, integer(end)?);
-            Range { start, end, unit: read_unit(unit)? }
+        [start, end] => Range { start: integer(start)?, end: integer(end)?, unit: Unit::Byte },
+        [start, end, unit] => {
+            let range = Range { start: integer(start)?, end: integer(end)?, unit: Unit::Byte };
+            // Nothing is in it whatever the unit: Redis does not look at that.
+            if range.is_backwards() { range } else { Range { unit: read_unit(unit)?, ..range } }
         }
         _ => return Err(texts::SYNTAX),
     };
@@ -94,12 +96,11 @@ fn bitcount(context: &mut Context, reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-/// Reads `[BYTE | BIT]`.
-fn read_unit(words: &[Bytes]) -> Result<Unit> {
-    match words {
-        [] => Ok(Unit::Byte),
-        [word] if is_word(word, "bit") => Ok(Unit::Bit),
-        [word] if is_word(word, "byte") => Ok(Unit::Byte),
+/// Reads `BYTE` or `BIT`.
+fn read_unit(word: &Bytes) -> Result<Unit> {
+    match word {
+        word if is_word(word, "bit") => Ok(Unit::Bit),
+        word if is_word(word, "byte") => Ok(Unit::Byte),
         _ => Err(texts::SYNTAX),
     }
 }
@@ -120,11 +121,13 @@ fn bitpos(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let (range, padded) = match context.args.get(3..).unwrap_or_default() {
         [] => (Range::ALL, true),
         [start] => (Range { start: integer(start)?, ..Range::ALL }, true),
-        [start, end, unit @ ..] => {
-            let start = integer(start)?;
-            let unit = read_unit(unit)?;
+        [start, end] => (Range { start: integer(start)?, end: integer(end)?, unit: Unit::Byte }, false),
+        [start, end, unit] => {
+            // The end comes last.
+            let (start, unit) = (integer(start)?, read_unit(unit)?);
             (Range { start, end: integer(end)?, unit }, false)
         }
+        _ => return Err(texts::SYNTAX),
     };
     reply.integer(bitmaps::position(&value, bit, range, padded).map_or(-1, length));
     Ok(())

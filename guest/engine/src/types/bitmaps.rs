@@ -51,7 +51,8 @@ impl Range {
 
     /// Whether both bounds count from the end and are the wrong way round: BITCOUNT then finds nothing, even if both are before
     /// the start.
-    fn is_backwards(self) -> bool {
+    #[must_use]
+    pub fn is_backwards(self) -> bool {
         self.start < 0 && self.end < 0 && self.start > self.end
     }
 }

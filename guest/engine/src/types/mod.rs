@@ -4,6 +4,7 @@
 pub mod bitmaps;
 pub mod draw;
 pub mod encoding;
+pub mod geo;
 pub mod hashes;
 pub mod hyperloglog;
 pub mod keys;

@@ -94,8 +94,7 @@ impl Overflow {
         }
         match self {
             Self::Wrap => Some(field.wrap(number)),
-            // Redis takes the distance to the highest number in 64 bits: far below the lowest it wraps, and counts as above.
-            Self::Saturate if number > highest || highest - number > i128::from(i64::MAX) => Some(highest),
+            Self::Saturate if number > highest => Some(highest),
             Self::Saturate => Some(lowest),
             Self::Fail => None,
         }
@@ -146,9 +145,13 @@ pub fn perform(db: &mut Db, at: &KeyAt, actions: &[(Field, Action)]) -> Result<V
     Ok(results)
 }
 
-/// A number to be set: for an unsigned field a negative one stands for its 64 bits, which are too many.
+/// A number to be set, as Redis takes it. For an unsigned field a negative one stands for its 64 bits, which are too many. For a
+/// signed one its distance to the highest has 64 bits as well: far below the lowest it wraps, and the number counts as too high.
 fn as_argument(field: Field, number: i64) -> i128 {
-    if field.signed { number.into() } else { number.cast_unsigned().into() }
+    let (lowest, highest) = field.limits();
+    let number = i128::from(number);
+    let is_too_high = if field.signed { number < lowest && highest - number > i128::from(i64::MAX) } else { number < 0 };
+    if is_too_high { number + (1_i128 << 64) } else { number }
 }
 
 /// A number of a field, which always fits.
@@ -158,7 +161,7 @@ fn narrow(number: i128) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, Overflow};
+    use super::{Field, Overflow, as_argument};
 
     #[test]
     fn what_is_written_is_read_back_and_its_neighbours_stay() {
@@ -202,12 +205,14 @@ mod tests {
             (signed, 127, Some(127), Some(127), Some(127)),
             (signed, 128, Some(-128), Some(127), None),
             (signed, -129, Some(127), Some(-128), None),
-            (signed, i64::MIN.into(), Some(0), Some(127), None),
-            (signed, i128::from(i64::MIN) + 128, Some(-128), Some(-128), None),
+            (signed, i64::MIN.into(), Some(0), Some(-128), None),
+            (signed, as_argument(signed, i64::MIN), Some(0), Some(127), None),
+            (signed, as_argument(signed, i64::MIN + 127), Some(127), Some(127), None),
+            (signed, as_argument(signed, i64::MIN + 128), Some(-128), Some(-128), None),
             (unsigned, 255, Some(255), Some(255), Some(255)),
             (unsigned, 256, Some(0), Some(255), None),
             (unsigned, -1, Some(255), Some(0), None),
-            (unsigned, u64::MAX.into(), Some(255), Some(255), None),
+            (unsigned, as_argument(unsigned, -1), Some(255), Some(255), None),
         ];
         for (field, number, wrapped, saturated, checked) in cases {
             assert_eq!(Overflow::Wrap.apply(field, number), wrapped, "{number}");

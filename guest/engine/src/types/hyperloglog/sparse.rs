@@ -31,16 +31,15 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The run at `offset`; `None` at the end.
+    /// The run at `offset`; `None` at the end, and where the last one is cut short.
     fn read(runs: &[u8], offset: usize) -> Option<Self> {
         let first = *runs.get(offset)?;
         let low = usize::from(first & 0x3f);
         Some(match first >> 6 {
             0 => Self { value: 0, length: low + 1, bytes: 1 },
             1 => {
-                // A byte that is missing counts as 0: Redis reads the NUL that ends every string there.
-                let second = runs.get(offset + 1).copied().unwrap_or_default();
-                Self { value: 0, length: (low << 8 | usize::from(second)) + 1, bytes: 2 }
+                let second = usize::from(*runs.get(offset + 1)?);
+                Self { value: 0, length: (low << 8 | second) + 1, bytes: 2 }
             }
             _ => Self { value: (first >> 2 & 0x1f) + 1, length: usize::from(first & 3) + 1, bytes: 1 },
         })
@@ -116,8 +115,7 @@ pub(super) fn raise(sketch: &mut Vec<u8>, header: usize, register: usize, value:
     if split.len() > run.bytes && sketch.len() + split.len() - run.bytes > MAX_BYTES {
         return Ok(Raised::NoRoom);
     }
-    let end = (offset + run.bytes).min(sketch.len());
-    sketch.splice(offset..end, split);
+    sketch.splice(offset..offset + run.bytes, split);
     merge_neighbours(sketch, before);
     Ok(Raised::Yes)
 }
