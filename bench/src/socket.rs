@@ -23,7 +23,7 @@ const CLIENTS: &str = "50";
 /// Measures both servers, in turns.
 pub fn measure(requests: usize, rounds: usize) -> Result<Vec<Rate>> {
     let dir = tempfile::tempdir()?;
-    let orbweaver = OrbweaverServer::start(dir.path(), &["--store", "rocksdb", "--durability", "everysec"]);
+    let mut orbweaver = OrbweaverServer::start(dir.path(), &["--store", "rocksdb", "--durability", "everysec"]);
     let redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "everysec"]);
     let servers = [orbweaver.process().address(), redis.address()];
     for address in servers {

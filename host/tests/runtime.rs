@@ -1,5 +1,5 @@
 //! The component under wasmtime: exchanges, traps and what survives them.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use orbweaver::runtime::{Builder, Component, Delivery, Orbweaver};
 use orbweaver_engine::store::MemoryStore;
@@ -46,7 +46,7 @@ fn connections_share_a_call_and_keep_their_own_replies() {
 fn a_panic_costs_one_connection_an_error_and_the_others_go_on_with_what_they_had_said() {
     let store = MemoryStore::new();
     let mut orbweaver = open(&store, with_panics());
-    assert_eq!(one(&mut orbweaver, 2, "SELECT 5\nSET kept 1\nHELLO 3 SETNAME second").contains("+OK +OK"), true);
+    assert!(one(&mut orbweaver, 2, "SELECT 5\nSET kept 1\nHELLO 3 SETNAME second").starts_with("+OK +OK "));
     let replies = exchange(&mut orbweaver, &[(1, "SET first 1"), (3, "DEBUG PANIC"), (2, "INCR kept\nCLIENT GETNAME\nGET missing")]);
     assert_eq!(replies[0], ("+OK".into(), false));
     assert!(replies[1].0.starts_with("-ERR internal: ") && replies[1].1, "{replies:?}");

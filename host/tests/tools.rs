@@ -206,8 +206,8 @@ fn check_names_what_is_wrong() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(lines.len(), 2, "{ran:?}");
-    assert!(lines[0].starts_with("meta 0000000168617368: "), "{ran:?}");
-    assert_eq!(lines[1], "bad: findings: 1");
+    assert!(lines.first().is_some_and(|line| line.starts_with("meta 0000000168617368: ")), "{ran:?}");
+    assert_eq!(lines.get(1), Some(&"bad: findings: 1"));
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl Instance {
         store: Box<dyn Store + Send>,
         environment: Box<dyn Environment + Send>,
         options: &Options,
-    ) -> Result<Self, (CallError, State)> {
+    ) -> Result<Self, (CallError, Box<State>)> {
         let mut wasm = wasmtime::Store::new(&component.engine, State::new(store, environment, options.memory_bytes));
         wasm.limiter(|state| &mut state.limits);
         wasm.epoch_deadline_trap();
@@ -70,14 +70,14 @@ impl Instance {
         wasm.set_epoch_deadline(deadline_ticks);
         let exports = match component.instance_pre.instantiate(&mut wasm) {
             Ok(exports) => exports,
-            Err(error) => return Err((CallError::Trapped(format!("{error:#}")), wasm.into_data())),
+            Err(error) => return Err((CallError::Trapped(format!("{error:#}")), Box::new(wasm.into_data()))),
         };
         let mut instance = Self { wasm, exports, deadline_ticks };
         let settings = options.settings.clone();
         let opened = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_open(wasm, &settings));
         match opened.and_then(|opened| opened.map_err(CallError::Refused)) {
             Ok(()) => Ok(instance),
-            Err(error) => Err((error, instance.into_state())),
+            Err(error) => Err((error, Box::new(instance.into_state()))),
         }
     }
 

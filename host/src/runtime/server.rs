@@ -265,7 +265,7 @@ impl Orbweaver {
             let mut instance = match Instance::new(&self.component, state.store, state.environment, &self.options) {
                 Ok(instance) => instance,
                 Err((error, state)) => {
-                    self.orphan = Some(state);
+                    self.orphan = Some(*state);
                     return Err(error);
                 }
             };
