@@ -1,5 +1,5 @@
 //! `orbweaver serve` as its clients and its users see it: real processes, real sockets.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use orbweaver_engine::resp::Value;
 use orbweaver_tests::client::{Client, args, encode_command};
