@@ -58,7 +58,7 @@ impl resp::Guest for Orbweaver {
             Delivery { connection: delivery.connection, input: piece }
         };
         let deliveries: Vec<Delivery> = deliveries.iter().map(cut).collect();
-        let outcome = with_engine(|engine| engine.exchange(&deliveries)).unwrap_or_default();
+        let outcome = with_engine(|engine| engine.exchange_once(&deliveries)).unwrap_or_default();
         let mut output = Vec::new();
         let answers = outcome.answers.into_iter().map(|answer| flatten(answer, &mut output)).collect();
         resp::Outcome { answers, output, shutdown: outcome.shutdown }

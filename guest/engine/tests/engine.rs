@@ -12,6 +12,14 @@ fn run(engine: &mut Engine, connection: u64, input: &'static str) -> String {
 }
 
 #[test]
+fn a_connection_that_nobody_announced_is_closed_and_what_it_sent_is_dropped() {
+    let mut engine = Engine::open(Box::new(MemoryStore::new()), Box::new(HeldEnvironment::new(0, 1)), Settings::default()).unwrap();
+    let outcome = engine.exchange(&[Delivery { connection: 7, input: "SET k v\r\n".into() }]);
+    let answer = outcome.answers.first().unwrap();
+    assert_eq!((answer.consumed, answer.close, answer.output.len()), (9, true, 0));
+}
+
+#[test]
 fn what_is_set_is_got_back_and_a_new_engine_on_the_store_finds_it() {
     let store = MemoryStore::new();
     let open = || Engine::open(Box::new(store.clone()), Box::new(HeldEnvironment::new(0, 1)), Settings::default()).unwrap();

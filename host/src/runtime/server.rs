@@ -21,6 +21,15 @@ pub struct Delivery<'a> {
     pub input: &'a [u8],
 }
 
+impl<'a> Delivery<'a> {
+    /// What another call can run after this answer, if anything.
+    fn left(&self, answer: &Answer) -> Option<Self> {
+        let consumed = usize::try_from(answer.consumed).ok()?;
+        let input: &'a [u8] = self.input.get(consumed..).filter(|rest| !rest.is_empty())?;
+        (!answer.close && answer.needed == 0).then_some(Self { connection: self.connection, input })
+    }
+}
+
 /// What an exchange came to.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -42,6 +51,26 @@ impl Outcome {
             start = end;
             (answer, reply)
         })
+    }
+
+    /// This outcome, and behind each of its answers what a further call answered.
+    fn go_on(&self, next: &Self) -> Self {
+        let mut outcome = Self { shutdown: self.shutdown || next.shutdown, ..Self::default() };
+        let mut others: Vec<(&Answer, &[u8])> = next.replies().collect();
+        for (answer, reply) in self.replies() {
+            match others.iter().position(|(other, _)| other.connection == answer.connection) {
+                None => outcome.push(answer.clone(), reply),
+                Some(position) => {
+                    let (other, rest) = others.swap_remove(position);
+                    let consumed = answer.consumed.saturating_add(other.consumed);
+                    outcome.push(Answer { consumed, close: answer.close || other.close, ..other.clone() }, &[reply, rest].concat());
+                }
+            }
+        }
+        for (answer, reply) in others {
+            outcome.push(answer.clone(), reply);
+        }
+        outcome
     }
 
     fn push(&mut self, mut answer: Answer, reply: &[u8]) {
@@ -78,6 +107,9 @@ pub struct Orbweaver {
     facts: Vec<(String, String)>,
     traps: u64,
 }
+
+/// Once the replies of an exchange hold this many bytes, it leaves what follows to the next one.
+const MAX_REPLY_BYTES: usize = 16 << 20;
 
 /// The connection of [`Orbweaver::command`].
 const OWN_CONNECTION: u64 = 0;
@@ -145,11 +177,27 @@ impl Orbweaver {
         }
     }
 
-    /// Runs every whole request of the deliveries. See `resp.exchange` in `wit/engine`.
+    /// Runs every whole request of the deliveries, one for each connection. Where replies grow beyond some 16 MiB, what is left is
+    /// not consumed (with `needed` 0): send them, and call again. See `resp.exchange` in `wit/engine`.
     ///
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
+        let mut outcome = self.exchange_once(deliveries)?;
+        while outcome.output.len() < MAX_REPLY_BYTES {
+            let left: Vec<Delivery<'_>> =
+                deliveries.iter().zip(&outcome.answers).filter_map(|(delivery, answer)| delivery.left(answer)).collect();
+            if left.is_empty() {
+                break;
+            }
+            let next = self.exchange_once(&left)?;
+            outcome = outcome.go_on(&next);
+        }
+        Ok(outcome)
+    }
+
+    /// One call: its requests are committed together, or not at all.
+    fn exchange_once(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
         let instance = self.instance()?;
         let commits = instance.commits();
         let mut input = Vec::with_capacity(deliveries.iter().map(|delivery| delivery.input.len()).sum());
@@ -182,7 +230,7 @@ impl Orbweaver {
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
         for delivery in deliveries {
-            let alone = self.exchange(std::slice::from_ref(delivery))?;
+            let alone = self.exchange_once(std::slice::from_ref(delivery))?;
             outcome.shutdown |= alone.shutdown;
             for (answer, reply) in alone.replies() {
                 outcome.push(answer.clone(), reply);

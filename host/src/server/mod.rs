@@ -41,8 +41,9 @@ const WAKER: Token = Token(usize::MAX - 1);
 
 /// Most bytes that are read from one connection in one turn, so that none keeps the others waiting.
 const TURN_BYTES_PER_CLIENT: usize = 256 << 10;
-/// Most bytes that are read in one turn, and handed over in one call, unless a single request is larger.
-const TURN_BYTES: usize = 32 << 20;
+/// Most bytes that are handed over in one call, unless a single request is larger. A call takes a hundred requests or so; what it
+/// leaves crosses again with the next one.
+const TURN_BYTES: usize = 1 << 20;
 /// Most connections that are accepted in one turn.
 const TURN_ACCEPTS: usize = 256;
 /// How long replies may take to leave when the server stops.

@@ -26,8 +26,8 @@ use connection::Connections;
 use plan::{Job, Planned};
 
 /// Most requests that run in one transaction.
-const MAX_GROUP: usize = 256;
-/// Once the replies of a call hold this many bytes, it takes no further requests: they are for the next call.
+const MAX_GROUP: usize = 128;
+/// The replies of one group should not hold more bytes than this.
 const MAX_REPLY_BYTES: usize = 16 << 20;
 /// Unauthenticated clients, and inline commands, are held to Redis' limits.
 const MAX_INLINE_BYTES: usize = 64 << 10;
@@ -58,6 +58,22 @@ pub struct Answer {
     pub state: Option<Vec<u8>>,
 }
 
+impl Answer {
+    /// Whether requests are left that another call can run, of a delivery of `input` bytes.
+    fn is_cut_short(&self, input: usize) -> bool {
+        !self.close && self.needed == 0 && self.consumed < input
+    }
+
+    /// Adds what a further call answered.
+    fn go_on(&mut self, next: Self) {
+        self.consumed += next.consumed;
+        self.needed = next.needed;
+        self.output.extend_from_slice(&next.output);
+        self.close |= next.close;
+        self.state = next.state.or(self.state.take());
+    }
+}
+
 /// What [`Engine::exchange`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -80,8 +96,8 @@ pub struct Engine {
     pub(crate) server: Server,
     /// How many requests the next group may hold.
     group_limit: usize,
-    /// Bytes of the replies of the call so far.
-    reply_bytes: usize,
+    /// A group has been committed in this call: what is left is for the next one.
+    has_committed: bool,
 }
 
 impl Engine {
@@ -102,7 +118,7 @@ impl Engine {
             connections: Connections::default(),
             server,
             group_limit: MAX_GROUP,
-            reply_bytes: 0,
+            has_committed: false,
         })
     }
 
@@ -118,6 +134,7 @@ impl Engine {
         let authenticated = self.server.settings.password.is_none();
         self.server.stats.connections_received += 1;
         self.connections.add(connection, address, state, authenticated, now_ms);
+        self.reserve_ahead();
         self.server.connected_clients = self.connections.len();
     }
 
@@ -127,19 +144,51 @@ impl Engine {
         self.server.connected_clients = self.connections.len();
     }
 
-    /// Runs everything that is whole in the deliveries and answers it. All of it shares as few transactions as possible; replies
-    /// are only returned for what has been committed. Where they grow large, the requests that are left are not consumed: they are for
-    /// the next call.
+    /// Runs everything that is whole in the deliveries and answers it, in as few transactions as possible; replies are only returned
+    /// for what has been committed. Where replies grow large, the requests that are left are not consumed (with `needed` 0): they are
+    /// for the next call.
     pub fn exchange(&mut self, deliveries: &[Delivery]) -> Outcome {
+        let mut outcome = self.exchange_once(deliveries);
+        while outcome.answers.iter().map(|answer| answer.output.len()).sum::<usize>() < MAX_REPLY_BYTES {
+            let pairs = deliveries.iter().zip(&outcome.answers);
+            let left = pairs.filter(|(delivery, answer)| answer.is_cut_short(delivery.input.len()));
+            let left: Vec<Delivery> = left
+                .map(|(delivery, answer)| Delivery { connection: delivery.connection, input: delivery.input.slice(answer.consumed..) })
+                .collect();
+            if left.is_empty() {
+                break;
+            }
+            let next = self.exchange_once(&left);
+            outcome.shutdown |= next.shutdown;
+            for answer in next.answers {
+                match outcome.answers.iter_mut().find(|before| before.connection == answer.connection) {
+                    Some(before) => before.go_on(answer),
+                    None => outcome.answers.push(answer),
+                }
+            }
+        }
+        outcome
+    }
+
+    /// As [`Engine::exchange`], but commits once: what does not belong to the same group is not consumed. So a host whose instance is
+    /// lost knows that nothing of the call has been written, or all of it.
+    pub fn exchange_once(&mut self, deliveries: &[Delivery]) -> Outcome {
         let now_ms = self.environment.now_us() / 1000;
         let mut answers: Vec<Answer> = Vec::with_capacity(deliveries.len());
         let mut group: Vec<Job> = Vec::new();
-        self.reply_bytes = 0;
+        self.has_committed = false;
         for delivery in deliveries {
-            answers.push(Answer { connection: delivery.connection, ..Answer::default() });
+            let connection = delivery.connection;
+            if self.connections.get(connection).is_none() {
+                // Nobody has announced it, or it is forgotten: there is nothing to go on with.
+                answers.push(Answer { connection, consumed: delivery.input.len(), close: true, ..Answer::default() });
+                continue;
+            }
+            answers.push(Answer { connection, ..Answer::default() });
             self.take_requests(delivery, now_ms, &mut group, &mut answers);
         }
         self.finish(&mut group, now_ms, &mut answers);
+        self.reserve_ahead();
         self.close_connections(&mut answers);
         for answer in &mut answers {
             answer.state = self.connections.get(answer.connection).and_then(Connection::take_changed_state);
@@ -159,7 +208,7 @@ impl Engine {
                 max_inline_bytes: MAX_INLINE_BYTES,
                 authenticated: connection.authenticated,
             };
-            if input.is_empty() || self.reply_bytes > MAX_REPLY_BYTES {
+            if input.is_empty() || self.has_committed {
                 break;
             }
             match parse_request(&input, &limits) {
@@ -173,6 +222,10 @@ impl Engine {
                     break;
                 }
                 Parsed::Request { args, used } => {
+                    if !group.is_empty() && plan::must_see_the_outcome_so_far(&args, connection) {
+                        self.finish(group, now_ms, answers);
+                        continue;
+                    }
                     consumed += used;
                     input = input.slice(used.min(input.len())..);
                     self.server.stats.commands_processed += u64::from(!args.is_empty());
@@ -180,9 +233,6 @@ impl Engine {
                         connection.closing = true;
                         connection.mute = true;
                         break;
-                    }
-                    if plan::must_see_the_outcome_so_far(&args, connection) {
-                        self.finish(group, now_ms, answers);
                     }
                     match self.plan(delivery.connection, position, args, now_ms) {
                         Planned::Nothing => {}
@@ -204,12 +254,20 @@ impl Engine {
         }
     }
 
+    /// Reserves versions between calls, before they run out: a commit of its own within a call would look like one of its commands.
+    fn reserve_ahead(&mut self) {
+        if self.versions.end.saturating_sub(self.versions.next) < VERSION_BLOCK / 4 && !self.store.limits().read_only {
+            // Where that fails, whoever needs a version is told.
+            let _ = self.reserve_versions(VERSION_BLOCK);
+        }
+    }
+
     /// Runs the group and hands its replies out.
     fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut [Answer]) {
         let jobs = std::mem::take(group);
         let replies = self.run_group(&jobs, now_ms);
+        self.has_committed |= jobs.iter().any(Job::needs_the_store);
         let bytes: usize = replies.iter().map(Vec::len).sum();
-        self.reply_bytes += bytes;
         if let Some(average) = bytes.checked_div(jobs.len()) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);

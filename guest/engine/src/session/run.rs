@@ -80,7 +80,7 @@ impl Engine {
     /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
     fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Vec<u8>>> {
         let mut replies = Vec::with_capacity(jobs.len());
-        if !jobs.iter().any(|job| needs_the_store(&job.work)) {
+        if !jobs.iter().any(Job::needs_the_store) {
             replies.extend(jobs.iter().map(|job| if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() }));
             return Ok(replies);
         }
@@ -175,10 +175,13 @@ fn have_changed(transaction: &mut Transaction<'_>, watched: &[Watched], now_ms: 
     }))
 }
 
-fn needs_the_store(work: &Work) -> bool {
-    match work {
-        Work::Answered(_) => false,
-        Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
+impl Job {
+    /// Whether the job takes a transaction.
+    pub(super) fn needs_the_store(&self) -> bool {
+        match self.work {
+            Work::Answered(_) => false,
+            Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
+        }
     }
 }
 

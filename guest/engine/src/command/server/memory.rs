@@ -40,9 +40,9 @@ fn parse_samples(options: &[Bytes]) -> Result<usize> {
         if !is_word(name, "samples") {
             return Err(texts::SYNTAX);
         }
-        samples = match usize::try_from(integer(count)?) {
+        samples = match u64::try_from(integer(count)?) {
             Ok(0) => usize::MAX,
-            Ok(count) => count,
+            Ok(count) => usize::try_from(count).unwrap_or(usize::MAX),
             Err(_) => return Err(texts::SYNTAX),
         };
     }
