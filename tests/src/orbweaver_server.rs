@@ -21,19 +21,16 @@ pub const EXECUTABLE: &str = "ORBWEAVER_EXECUTABLE";
 /// When it has not been built.
 #[must_use]
 pub fn executable() -> PathBuf {
-    let path = std::env::var_os(EXECUTABLE).map_or_else(beside_the_tests, PathBuf::from);
-    assert!(
-        path.is_file(),
-        "{} is missing: build it with `cargo build --release -p orbweaver` and run the tests with --release, or name another in {EXECUTABLE}",
-        path.display()
-    );
+    let path = std::env::var_os(EXECUTABLE).map_or_else(beside_this_program, PathBuf::from);
+    assert!(path.is_file(), "{} is missing: `cargo xtask test` builds it; or name another in {EXECUTABLE}", path.display());
     path
 }
 
-/// Test executables lie in `target/PROFILE/deps`, commands in `target/PROFILE`.
-fn beside_the_tests() -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows its own path");
-    let profile = test.parent().and_then(Path::parent).expect("tests lie two directories deep");
+/// Programs lie in `target/PROFILE`, tests in `target/PROFILE/deps`.
+fn beside_this_program() -> PathBuf {
+    let program = std::env::current_exe().expect("a program knows its own path");
+    let folder = program.parent().expect("a program lies in a directory");
+    let profile = if folder.ends_with("deps") { folder.parent().expect("deps lies in a profile's directory") } else { folder };
     profile.join("orbweaver")
 }
 
