@@ -219,7 +219,7 @@ fn allowed_clients(wanted: usize) -> usize {
     clients.min(wanted)
 }
 
-/// What INFO shows of the options.
+/// What INFO and CONFIG GET show of the options. The log of RocksDB is to it what the append-only file is to Redis.
 fn describe(args: &ServeArgs) -> Vec<(&'static str, String)> {
     match args.store {
         StoreKind::Memory => vec![("persistence.store", "memory".to_owned())],
@@ -227,6 +227,9 @@ fn describe(args: &ServeArgs) -> Vec<(&'static str, String)> {
             ("persistence.store", "rocksdb".to_owned()),
             ("persistence.durability", durability_name(args.durability)),
             ("server.dir", args.dir.path().display().to_string()),
+            ("config.dir", args.dir.path().display().to_string()),
+            ("config.appendonly", "yes".to_owned()),
+            ("config.appendfsync", durability_name(args.durability).replace("os", "no")),
         ],
     }
 }

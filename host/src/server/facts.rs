@@ -1,5 +1,7 @@
-//! What the server tells of itself for INFO.
+//! What the server tells of itself for INFO, CONFIG GET and CLIENT LIST.
 
+use super::ServerOptions;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// What does not change while the server runs.
@@ -9,18 +11,23 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// `given` are those of [`super::ServerOptions::facts`].
-    pub fn new(port: u16, max_clients: usize, given: &[(String, String)]) -> Self {
+    /// What holds for a server at `address`; [`ServerOptions::facts`] come last, and win.
+    pub fn new(address: SocketAddr, options: &ServerOptions) -> Self {
         let executable = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
         let own = [
             ("server.os", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
             ("server.process_id", std::process::id().to_string()),
-            ("server.tcp_port", port.to_string()),
+            ("server.tcp_port", address.port().to_string()),
+            ("server.listen_address", address.to_string()),
             ("server.executable", executable),
-            ("clients.maxclients", max_clients.to_string()),
+            ("clients.maxclients", options.max_clients.to_string()),
+            ("config.bind", address.ip().to_string()),
+            ("config.port", address.port().to_string()),
+            ("config.maxclients", options.max_clients.to_string()),
+            ("config.timeout", options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
         ];
         let own = own.into_iter().map(|(name, text)| (name.to_owned(), text));
-        Self { fixed: own.chain(given.iter().cloned()).collect(), started: Instant::now() }
+        Self { fixed: own.chain(options.facts.iter().cloned()).collect(), started: Instant::now() }
     }
 
     /// All facts as of now. `traps` counts the instances that were lost.

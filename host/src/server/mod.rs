@@ -99,7 +99,7 @@ impl Server {
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let stopper = Stopper { waker: Arc::new(Waker::new(poll.registry(), WAKER)?), stopped: Arc::default() };
         let address = listener.local_addr()?;
-        let facts = Facts::new(address.port(), options.max_clients, &options.facts);
+        let facts = Facts::new(address, &options);
         Ok(Self {
             clients: Clients::new(poll.registry().try_clone()?, &options),
             housekeeping: Housekeeping::new(facts, options.idle_timeout),

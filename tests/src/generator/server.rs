@@ -43,7 +43,7 @@ pub const RULES: Rules = &[
     (1, |w| args!["ACL", "CAT", w.one(&["nothing", "@hash"])]),
     (1, |w| args!["SLOWLOG", w.one(&["RESET", "HELP", "NOTHING"])]),
     (1, |w| args!["SLOWLOG", "GET", w.one(&["-2", "abc"])]),
-    (1, |w| args!["CONFIG", "GET", w.one(&["databases", "proto-max-bulk-len", "APPENDONLY", "sav?"])]),
+    (1, |w| args!["CONFIG", "GET", w.one(&["DATABASES", "proto-max-bulk-len", "sav?"])]),
     (1, |w| args!["COMMAND", w.one(&["HELP", "NOTHING", "GETKEYS", "LIST"])]),
     (1, |w| args!["CONFIG", w.one(&["GET", "SET", "HELP", "NOTHING"])]),
     (1, |w| args!["CONFIG", "GET", w.one(&["no-such-parameter", "no-such-*"])]),

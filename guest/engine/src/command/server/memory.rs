@@ -3,7 +3,7 @@
 use crate::command::Context;
 use crate::command::options::{integer, is_word};
 use crate::error::{Result, texts};
-use crate::layout::{Collection, KeyAt, Kind};
+use crate::layout::{Collection, KeyAt};
 use crate::resp::reply::Reply;
 use crate::session::Session;
 use crate::store::Direction;
@@ -49,21 +49,20 @@ fn parse_samples(options: &[Bytes]) -> Result<usize> {
     Ok(samples)
 }
 
-/// Mean size of the first `samples` elements, times their number.
+/// Mean size of the first `samples` records of each kind that the collection has, times the number of its elements.
 fn elements_usage(context: &mut Context, at: &KeyAt, collection: Collection, samples: usize) -> Result<u64> {
-    // No command makes the other kinds.
-    if collection.kind != Kind::Hash {
-        return Ok(0);
+    let mut total = 0_u64;
+    for (keyspace, range) in context.db.layout.sub_records(at, &collection) {
+        let mut scan = Scan::new(keyspace, range, Direction::Forward, samples);
+        let (mut bytes, mut seen) = (0_u64, 0_u64);
+        for _ in 0..samples {
+            let Some((key, value)) = context.db.transaction.next(&mut scan)? else { break };
+            bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
+            seen += 1;
+        }
+        total = total.saturating_add(bytes.saturating_mul(collection.count).checked_div(seen).unwrap_or(0));
     }
-    let (keyspace, range) = context.db.layout.fields(at, collection.version);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, samples);
-    let (mut bytes, mut seen) = (0_u64, 0_u64);
-    for _ in 0..samples {
-        let Some((key, value)) = context.db.transaction.next(&mut scan)? else { break };
-        bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
-        seen += 1;
-    }
-    Ok(bytes.saturating_mul(collection.count).checked_div(seen).unwrap_or(0))
+    Ok(total)
 }
 
 /// `MEMORY STATS`: what the host tells of its memory; the engine knows nothing of it.
