@@ -91,22 +91,6 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
     Ok(holds)
 }
 
-/// Changes the expiry of a string that [`Db::find_string`] returned with its `meta`; removes it where the time has come (GETEX).
-///
-/// # Errors
-/// See the module.
-pub fn expire(db: &mut Db, at: &KeyAt, meta: &Meta, expiry: Expiry) -> Result<()> {
-    let expire_at_ms = match expiry {
-        Expiry::Keep => return Ok(()),
-        Expiry::Never if meta.expire_at_ms.is_none() => return Ok(()),
-        Expiry::At(at_ms) if at_ms <= db.now_ms => return db.write(at, Some(meta), None),
-        Expiry::At(at_ms) => Some(at_ms),
-        Expiry::Never => None,
-    };
-    let new = Meta { expire_at_ms, body: meta.body.clone() };
-    db.write(at, Some(meta), Some(&new))
-}
-
 /// Removes a string and returns its value; `None` for an absent key (GETDEL).
 ///
 /// # Errors

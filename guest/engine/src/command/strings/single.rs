@@ -5,7 +5,8 @@ use crate::command::Context;
 use crate::command::expiry::ExpiryOption;
 use crate::error::Result;
 use crate::resp::reply::Reply;
-use crate::types::strings::{self, Expiry};
+use crate::types::keys::{self, ExpireOnly};
+use crate::types::strings;
 
 pub(super) fn get(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
@@ -26,17 +27,21 @@ pub(super) fn getex(context: &mut Context, reply: &mut Reply) -> Result<()> {
         option.read("persist", word, &mut words)?;
     }
     let at = context.db.at(context.arg(1))?;
-    let Some((meta, value)) = context.db.find_string(&at)? else {
+    let Some(value) = strings::get(&mut context.db, &at)? else {
         reply.null();
         return Ok(());
     };
     // Redis looks at the time only where there is something to expire.
-    let expiry = match option {
-        ExpiryOption::None => Expiry::Keep,
-        ExpiryOption::Word => Expiry::Never,
-        ExpiryOption::Time(time, number) => Expiry::At(time.positive_at_ms(number, context.db.now_ms, "getex")?),
-    };
-    strings::expire(&mut context.db, &at, &meta, expiry)?;
+    match option {
+        ExpiryOption::None => {}
+        ExpiryOption::Word => {
+            keys::persist(&mut context.db, &at)?;
+        }
+        ExpiryOption::Time(time, number) => {
+            let at_ms = time.positive_at_ms(number, context.db.now_ms, "getex")?;
+            keys::expire(&mut context.db, &at, at_ms, ExpireOnly::default())?;
+        }
+    }
     reply.bulk(&value);
     Ok(())
 }
