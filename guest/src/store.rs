@@ -7,13 +7,15 @@ use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Orde
 /// The host's store.
 pub struct HostStore {
     limits: Limits,
+    /// What each keyspace was opened with.
+    orders: Vec<(Keyspace, Order)>,
 }
 
 impl HostStore {
     /// The store, with its limits, which do not change.
     pub fn new() -> Self {
         let wit::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = wit::get_limits();
-        Self { limits: Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } }
+        Self { orders: Vec::new(), limits: Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } }
     }
 }
 
@@ -50,7 +52,13 @@ impl Store for HostStore {
     }
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
-        wit::open_keyspace(name, order.name()).map(Keyspace).map_err(error)
+        let keyspace = wit::open_keyspace(name, order.name()).map(Keyspace).map_err(error)?;
+        self.orders.push((keyspace, order));
+        Ok(keyspace)
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.orders.iter().find(|(opened, _)| *opened == keyspace).map_or(Order::Bytes, |(_, order)| *order)
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {

@@ -18,6 +18,7 @@ const LIMITS: Limits =
 enum Flaw {
     None,
     OrdersByLength,
+    OrdersEverythingAsBytes,
     WalksForwardOnly,
     IgnoresAfterStart,
     IncludesEnd,
@@ -114,7 +115,12 @@ impl Store for Broken {
     }
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
+        let order = if self.flaw == Flaw::OrdersEverythingAsBytes { Order::Bytes } else { order };
         self.inner.open_keyspace(if self.flaw == Flaw::MixesKeyspaces { "all" } else { name }, order)
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.inner.order(keyspace)
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
@@ -300,23 +306,31 @@ fn the_memory_store_passes() {
 
 const ONE_STATE: &str = "a transaction sees one state";
 const COMMITTED: &str = "what is committed outlives the store";
+const ORDERS: &str = "a keyspace keeps the order that it was opened with";
 
 /// The flaw, and the tests that find it.
 const TABLE: &[(Flaw, &[&str])] = &[
     (Flaw::OrdersByLength, &["scans walk in byte order", "scans keep within their range"]),
     (
         Flaw::WalksForwardOnly,
-        &["scans walk backwards", "scans backwards keep within their range", "pages backwards add up to the whole range", ONE_STATE],
+        &[
+            "scans walk backwards",
+            "scans backwards keep within their range",
+            ORDERS,
+            "pages backwards add up to the whole range",
+            ONE_STATE,
+        ],
     ),
     (
         Flaw::IgnoresAfterStart,
-        &["scans keep within their range", "scans backwards keep within their range", "pages add up to the whole range"],
+        &["scans keep within their range", "scans backwards keep within their range", ORDERS, "pages add up to the whole range"],
     ),
     (
         Flaw::IncludesEnd,
         &[
             "scans keep within their range",
             "scans backwards keep within their range",
+            ORDERS,
             "pages add up to the whole range",
             "pages backwards add up to the whole range",
         ],
@@ -325,6 +339,7 @@ const TABLE: &[(Flaw, &[&str])] = &[
         Flaw::StopsAfterOnePage,
         &["pages add up to the whole range", "pages backwards add up to the whole range", "a page holds at least one record"],
     ),
+    (Flaw::OrdersEverythingAsBytes, &[ORDERS]),
     (Flaw::RepeatsPagesWithoutEnd, &["a page holds at least one record"]),
     (Flaw::GivesEmptyPages, &["a page holds at least one record"]),
     (
@@ -343,7 +358,7 @@ const TABLE: &[(Flaw, &[&str])] = &[
         Flaw::LosesRangeDeletesToTheEnd,
         &["a range delete removes its range", "a put survives the range delete before it", "an unknown keyspace is refused"],
     ),
-    (Flaw::DeletesTheEndOfRanges, &["a range delete removes its range", COMMITTED]),
+    (Flaw::DeletesTheEndOfRanges, &[ORDERS, "a range delete removes its range", COMMITTED]),
     (Flaw::DeletesRangesLast, &["a put survives the range delete before it", COMMITTED]),
     (Flaw::TearsBatches, &["a batch is seen whole or not at all"]),
     (Flaw::KeepsWhatFits, &["what is too large changes nothing"]),

@@ -4,8 +4,8 @@ use super::options::DirArgs;
 use super::output::{Output, byte_progress, count_progress, open_input};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use orbweaver::stores::rocksdb::RocksHandle;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store as _};
+use orbweaver::stores::rocksdb::{RocksHandle, RocksStore};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, PageLimit, Scope, Store as _};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::BufRead as _;
@@ -74,7 +74,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     let progress = count_progress("records");
     for name in store.keyspaces()? {
         let mut handle = store.handle();
-        let keyspace = handle.open_keyspace(&name, Order::Bytes)?;
+        let keyspace = handle.open_keyspace(&name, store.order(&name))?;
         handle.begin(&Scope::Read)?;
         let mut range = KeyRange::all();
         loop {
@@ -102,13 +102,13 @@ fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let store = args.dir.open_or_create()?;
     if !args.force {
         for name in store.keyspaces()? {
-            if !is_empty(&mut store.handle(), &name)? {
+            if !is_empty(&store, &name)? {
                 let shown = args.dir.path().display();
                 bail!("{shown} holds records already: name an empty directory, or add --force to replace those of the same key");
             }
         }
     }
-    let mut importer = Importer { handle: store.handle(), keyspaces: BTreeMap::new(), batch: Batch::new(), written: 0 };
+    let mut importer = Importer { handle: store.handle(), store, keyspaces: BTreeMap::new(), batch: Batch::new(), written: 0 };
     let progress = byte_progress(size);
     let mut line = Vec::new();
     let mut number: u64 = 0;
@@ -125,8 +125,9 @@ fn import(args: &ImportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_empty(handle: &mut RocksHandle, name: &str) -> anyhow::Result<bool> {
-    let keyspace = handle.open_keyspace(name, Order::Bytes)?;
+fn is_empty(store: &RocksStore, name: &str) -> anyhow::Result<bool> {
+    let mut handle = store.handle();
+    let keyspace = handle.open_keyspace(name, store.order(name))?;
     handle.begin(&Scope::Read)?;
     let page = handle.scan(keyspace, &KeyRange::all(), Direction::Forward, PageLimit { max_items: 1, max_bytes: 1 })?;
     handle.rollback();
@@ -135,6 +136,7 @@ fn is_empty(handle: &mut RocksHandle, name: &str) -> anyhow::Result<bool> {
 
 /// Collects records and writes them in batches.
 struct Importer {
+    store: RocksStore,
     handle: RocksHandle,
     keyspaces: BTreeMap<String, Keyspace>,
     batch: Batch,
@@ -150,7 +152,7 @@ impl Importer {
         let keyspace = match self.keyspaces.get(&record.keyspace) {
             Some(&keyspace) => keyspace,
             None => {
-                let keyspace = self.handle.open_keyspace(&record.keyspace, Order::Bytes)?;
+                let keyspace = self.handle.open_keyspace(&record.keyspace, self.store.order(&record.keyspace))?;
                 self.keyspaces.insert(record.keyspace, keyspace);
                 keyspace
             }

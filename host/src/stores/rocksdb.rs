@@ -6,6 +6,7 @@
 
 mod handle;
 mod options;
+mod orders;
 mod reclaim;
 
 pub use handle::RocksHandle;
@@ -14,10 +15,10 @@ pub use options::{Durability, RocksOptions};
 use super::background::Background;
 use super::locks::KeyLocks;
 use super::revisions::Revisions;
-use orbweaver_engine::store::{Limits, StoreError};
+use orbweaver_engine::store::{Limits, Order, StoreError};
 use parking_lot::{Mutex, RwLock};
 use rocksdb::{Cache, ColumnFamilyDescriptor, DBWithThreadMode, ErrorKind, MultiThreaded, Options, WriteOptions};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -58,8 +59,8 @@ struct Shared {
     handles: AtomicUsize,
     /// Keeps an exclusive commit and the change of the epoch together, as seen by those who take a snapshot.
     publishing: RwLock<()>,
-    /// Held while a keyspace is created.
-    creating: Mutex<()>,
+    /// The orders of all keyspaces. Held while one is created.
+    orders: Mutex<BTreeMap<String, Order>>,
     /// Why nothing is written any more, once the outcome of a write is unknown.
     poison: OnceLock<String>,
     syncs: AtomicU64,
@@ -83,7 +84,11 @@ impl RocksStore {
         if !options.read_only {
             names.extend(options::KEYSPACES.map(String::from));
         }
-        let descriptors = names.iter().map(|name| ColumnFamilyDescriptor::new(name, options::keyspace(name, &options, &cache)));
+        let known = orders::read(path)?;
+        let order = |name: &String| known.get(name).copied().unwrap_or(Order::Bytes);
+        let orders: BTreeMap<String, Order> = names.into_iter().map(|name| (name.clone(), order(&name))).collect();
+        let descriptors =
+            orders.iter().map(|(name, &order)| ColumnFamilyDescriptor::new(name, options::keyspace(name, order, &options, &cache)));
         let db = if options.read_only {
             Db::open_cf_descriptors_read_only(&db_options, path, descriptors, false)
         } else {
@@ -98,7 +103,7 @@ impl RocksStore {
             revisions: Revisions::new(),
             handles: AtomicUsize::new(0),
             publishing: RwLock::new(()),
-            creating: Mutex::new(()),
+            orders: Mutex::new(orders),
             poison: OnceLock::new(),
             syncs: AtomicU64::new(0),
             deleted: reclaim::Queue::default(),
@@ -125,6 +130,12 @@ impl RocksStore {
         let mut names = Db::list_cf(&Options::default(), &shared.path).map_err(|error| open_error(&shared.path, &error))?;
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// The order of a keyspace: bytes where there is none of that name.
+    #[must_use]
+    pub fn order(&self, keyspace: &str) -> Order {
+        self.inner.shared.orders.lock().get(keyspace).copied().unwrap_or(Order::Bytes)
     }
 
     /// Writes everything that was committed through to the disk, whatever the durability: for a stop that people wait for.

@@ -23,6 +23,7 @@ mod durability;
 mod errors;
 mod fixture;
 mod isolation;
+pub(crate) mod orders;
 mod paging;
 mod reading;
 mod revisions;
@@ -96,6 +97,7 @@ pub const TESTS: &[Test] = &[
     Test { name: "scans walk backwards", check: reading::reverse_order },
     Test { name: "scans keep within their range", check: reading::ranges },
     Test { name: "scans backwards keep within their range", check: reading::reverse_ranges },
+    Test { name: "a keyspace keeps the order that it was opened with", check: orders::kept },
     Test { name: "pages add up to the whole range", check: paging::forward },
     Test { name: "pages backwards add up to the whole range", check: paging::reverse },
     Test { name: "a page holds at least one record", check: paging::at_least_one_record },

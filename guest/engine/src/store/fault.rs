@@ -60,6 +60,10 @@ impl<S: Store> Store for FaultStore<S> {
         self.inner.open_keyspace(name, order)
     }
 
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.inner.order(keyspace)
+    }
+
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
         self.check()?;
         self.inner.begin(scope)

@@ -139,8 +139,11 @@ fn stripe(key: &[u8]) -> usize {
 
 /// The bounds of a range as sort keys; `None` where it is empty.
 fn bounds(order: Order, range: &KeyRange) -> Option<Bounds> {
-    let start = order.sort_key(&range.start).into_owned();
-    let start = if range.after_start { Bound::Excluded(start) } else { Bound::Included(start) };
+    let start = match (range.start.as_slice(), range.after_start) {
+        ([], false) => Bound::Unbounded,
+        (start, true) => Bound::Excluded(order.sort_key(start).into_owned()),
+        (start, false) => Bound::Included(order.sort_key(start).into_owned()),
+    };
     let end = match &range.end {
         None => Bound::Unbounded,
         Some(end) => Bound::Excluded(order.sort_key(end).into_owned()),
@@ -171,6 +174,10 @@ impl Store for MemoryStore {
                 .map_err(|_| StoreError::TooLarge { what: "the number of keyspaces".into(), limit: u64::from(u32::MAX) }),
             _ => Err(StoreError::UnsupportedOrder(format!("keyspace {name} exists with another order than {}", order.name()))),
         }
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.partition(keyspace).map_or(Order::Bytes, |partition| partition.order)
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {

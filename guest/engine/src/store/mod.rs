@@ -103,6 +103,20 @@ impl KeyRange {
     pub fn between(start: &[u8], end: &[u8]) -> Self {
         Self { start: start.to_vec(), after_start: false, end: Some(end.to_vec()) }
     }
+
+    /// Whether no key can be in the range, by its ends.
+    #[must_use]
+    pub fn is_empty(&self, order: Order) -> bool {
+        self.end.as_deref().is_some_and(|end| !self.start.is_empty() && order.compare(&self.start, end).is_ge())
+    }
+
+    /// Whether `key` is in the range.
+    #[must_use]
+    pub fn contains(&self, order: Order, key: &[u8]) -> bool {
+        let from_start = order.compare(&self.start, key);
+        let behind_start = self.start.is_empty() || from_start.is_lt() || (from_start.is_eq() && !self.after_start);
+        behind_start && self.end.as_deref().is_none_or(|end| order.compare(key, end).is_lt())
+    }
 }
 
 /// The smallest byte string above every string that begins with `prefix`; `None` when there is none (all bytes 0xff, or empty).
@@ -128,6 +142,9 @@ pub trait Store {
     /// # Errors
     /// [`StoreError::UnsupportedOrder`] where the store cannot order keys so, or where the keyspace exists with another order.
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError>;
+
+    /// The order that a keyspace was opened with. Asked within a transaction.
+    fn order(&self, keyspace: Keyspace) -> Order;
 
     /// Begins the handle's transaction and returns the store's *epoch*: a number that differs from an earlier one whenever an
     /// exclusive transaction of anybody has committed in between, and stays the same otherwise. It lets the engine keep what

@@ -160,7 +160,7 @@ impl<'s> Transaction<'s> {
         let limits = self.store.limits();
         check_length("a key", key.len(), limits.max_key_bytes)?;
         check_length("a value", value.len(), limits.max_value_bytes)?;
-        self.undo.push(Undo::Overlay(self.overlay.set(keyspace, key, Some(value))));
+        self.undo.push(Undo::Overlay(self.overlay.set(keyspace, self.store.order(keyspace), key, Some(value))));
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction.
     pub fn delete(&mut self, keyspace: Keyspace, key: Bytes) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.undo.push(Undo::Overlay(self.overlay.set(keyspace, key, None)));
+        self.undo.push(Undo::Overlay(self.overlay.set(keyspace, self.store.order(keyspace), key, None)));
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction.
     pub fn delete_range(&mut self, keyspace: Keyspace, range: KeyRange) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.undo.push(Undo::Overlay(self.overlay.clear(keyspace, range)));
+        self.undo.push(Undo::Overlay(self.overlay.clear(keyspace, self.store.order(keyspace), range)));
         Ok(())
     }
 

@@ -1,15 +1,28 @@
 //! The changes of a transaction: point changes and cleared ranges, by keyspace, each step of which can be taken back.
+//!
+//! Within a keyspace changes are sorted by the sort keys of its order, which in byte order are the keys themselves.
 
-use crate::store::{Batch, KeyRange, Keyspace, StoreError};
+use crate::store::{Batch, KeyRange, Keyspace, Order, StoreError};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Key -> its new value, or `None` where it is deleted.
-type Points = BTreeMap<Bytes, Option<Bytes>>;
+/// A change of one record.
+pub struct Point {
+    key: Bytes,
+    /// `None` where it is deleted.
+    value: Option<Bytes>,
+}
 
-#[derive(Default)]
+/// Sort key -> what has become of the record.
+type Points = BTreeMap<Bytes, Point>;
+
+/// The two ends of a range, as sort keys.
+type Bounds<'r> = (Bound<Cow<'r, [u8]>>, Bound<Cow<'r, [u8]>>);
+
 struct Layer {
+    order: Order,
     points: Points,
     /// Ranges deleted before the points that now lie in them were set, in the order of deletion.
     cleared: Vec<KeyRange>,
@@ -17,7 +30,11 @@ struct Layer {
 
 impl Layer {
     fn is_cleared(&self, key: &[u8]) -> bool {
-        self.cleared.iter().any(|range| contains(range, key))
+        self.cleared.iter().any(|range| range.contains(self.order, key))
+    }
+
+    fn point(&self, key: &[u8]) -> Option<&Point> {
+        self.points.get(self.order.sort_key(key).as_ref())
     }
 }
 
@@ -30,18 +47,28 @@ pub struct Overlay {
 
 /// How to take one change back.
 pub enum Step {
-    /// What a key's entry was before.
-    Point(Keyspace, Bytes, Option<Option<Bytes>>),
+    /// What the entry of a sort key was before.
+    Point(Keyspace, Bytes, Option<Point>),
     /// A range was cleared; these entries lay in it.
     Cleared(Keyspace, Points),
 }
 
-fn contains(range: &KeyRange, key: &[u8]) -> bool {
-    key >= range.start.as_slice() && range.end.as_deref().is_none_or(|end| key < end)
+/// The ends of a range as sort keys; `None` where it is empty.
+fn bounds(order: Order, range: &KeyRange) -> Option<Bounds<'_>> {
+    let start = match (range.start.as_slice(), range.after_start) {
+        ([], false) => Bound::Unbounded,
+        (start, true) => Bound::Excluded(order.sort_key(start)),
+        (start, false) => Bound::Included(order.sort_key(start)),
+    };
+    let end = range.end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(order.sort_key(end)));
+    match (&start, &end) {
+        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to)) if from >= to => None,
+        _ => Some((start, end)),
+    }
 }
 
-fn value_bytes(value: Option<&Option<Bytes>>) -> usize {
-    value.and_then(Option::as_ref).map_or(0, Bytes::len)
+fn value_bytes(point: &Point) -> usize {
+    point.value.as_ref().map_or(0, Bytes::len)
 }
 
 impl Overlay {
@@ -56,27 +83,36 @@ impl Overlay {
     /// `Some(value)` where the overlay decides: set, deleted (`None` inside) or cleared (likewise).
     pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<Bytes>> {
         let layer = self.layers.get(&keyspace)?;
-        layer.points.get(key).cloned().or_else(|| layer.is_cleared(key).then_some(None))
+        layer.point(key).map(|point| point.value.clone()).or_else(|| layer.is_cleared(key).then_some(None))
     }
 
     /// Whether the overlay decides what `key` holds.
     pub fn decides(&self, keyspace: Keyspace, key: &[u8]) -> bool {
-        self.layers.get(&keyspace).is_some_and(|layer| layer.points.contains_key(key) || layer.is_cleared(key))
+        self.layers.get(&keyspace).is_some_and(|layer| layer.point(key).is_some() || layer.is_cleared(key))
     }
 
-    pub fn set(&mut self, keyspace: Keyspace, key: Bytes, value: Option<Bytes>) -> Step {
-        let layer = self.layers.entry(keyspace).or_default();
-        self.bytes += key.len() + value_bytes(Some(&value));
-        let before = layer.points.insert(key.clone(), value);
-        self.bytes = self.bytes.saturating_sub(value_bytes(before.as_ref()));
-        Step::Point(keyspace, key, before)
+    /// The keyspace's layer; `order` is that of the keyspace.
+    fn layer(&mut self, keyspace: Keyspace, order: Order) -> &mut Layer {
+        self.layers.entry(keyspace).or_insert_with(|| Layer { order, points: Points::new(), cleared: Vec::new() })
     }
 
-    pub fn clear(&mut self, keyspace: Keyspace, range: KeyRange) -> Step {
-        let layer = self.layers.entry(keyspace).or_default();
-        let mut inside = layer.points.split_off(range.start.as_slice());
+    pub fn set(&mut self, keyspace: Keyspace, order: Order, key: Bytes, value: Option<Bytes>) -> Step {
+        let sort_key = match order.sort_key(&key) {
+            Cow::Borrowed(_) => key.clone(),
+            Cow::Owned(sort_key) => sort_key.into(),
+        };
+        let point = Point { key, value };
+        let bytes = point.key.len() + value_bytes(&point);
+        let before = self.layer(keyspace, order).points.insert(sort_key.clone(), point);
+        self.bytes = (self.bytes + bytes).saturating_sub(before.as_ref().map_or(0, value_bytes));
+        Step::Point(keyspace, sort_key, before)
+    }
+
+    pub fn clear(&mut self, keyspace: Keyspace, order: Order, range: KeyRange) -> Step {
+        let layer = self.layer(keyspace, order);
+        let mut inside = layer.points.split_off(order.sort_key(&range.start).as_ref());
         if let Some(end) = &range.end {
-            let mut behind = inside.split_off(end.as_slice());
+            let mut behind = inside.split_off(order.sort_key(end).as_ref());
             layer.points.append(&mut behind);
         }
         layer.cleared.push(range);
@@ -85,11 +121,11 @@ impl Overlay {
 
     pub fn undo(&mut self, step: Step) {
         match step {
-            Step::Point(keyspace, key, before) => {
+            Step::Point(keyspace, sort_key, before) => {
                 let Some(layer) = self.layers.get_mut(&keyspace) else { return };
                 match before {
-                    Some(value) => layer.points.insert(key, value),
-                    None => layer.points.remove(&key),
+                    Some(point) => layer.points.insert(sort_key, point),
+                    None => layer.points.remove(&sort_key),
                 };
                 self.forget_if_empty(keyspace);
             }
@@ -109,10 +145,12 @@ impl Overlay {
         }
     }
 
-    /// The first (or, `reverse`, last) key set within the bounds, with its value. Deleted keys are passed over.
-    pub fn next_set(&self, keyspace: Keyspace, bounds: (Bound<&[u8]>, Bound<&[u8]>), reverse: bool) -> Option<(&Bytes, &Bytes)> {
-        let points = self.layers.get(&keyspace)?.points.range::<[u8], _>(bounds);
-        let mut set = points.filter_map(|(key, value)| value.as_ref().map(|value| (key, value)));
+    /// The first (or, `reverse`, last) key set within the range, with its value. Deleted keys are passed over.
+    pub fn next_set(&self, keyspace: Keyspace, range: &KeyRange, reverse: bool) -> Option<(&Bytes, &Bytes)> {
+        let layer = self.layers.get(&keyspace)?;
+        let (start, end) = bounds(layer.order, range)?;
+        let points = layer.points.range::<[u8], _>((start.as_ref().map(AsRef::as_ref), end.as_ref().map(AsRef::as_ref)));
+        let mut set = points.filter_map(|(_, point)| point.value.as_ref().map(|value| (&point.key, value)));
         if reverse { set.next_back() } else { set.next() }
     }
 
@@ -124,7 +162,7 @@ impl Overlay {
             }
         }
         for (&keyspace, layer) in &self.layers {
-            for (key, value) in &layer.points {
+            for Point { key, value } in layer.points.values() {
                 match value {
                     Some(value) => batch.put(keyspace, key, value)?,
                     // What a range delete of this batch removes anyhow needs no second word.

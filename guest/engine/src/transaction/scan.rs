@@ -3,7 +3,6 @@
 use super::Transaction;
 use crate::store::{Direction, KeyRange, Keyspace, Page, PageLimit, StoreError};
 use bytes::Bytes;
-use std::ops::Bound;
 
 /// A position in a range, walked with [`Transaction::next`]. The transaction may change records between two steps: what it puts
 /// ahead of the position is met, what it deletes there is not.
@@ -44,17 +43,6 @@ impl Scan {
             Direction::Reverse => range.end = Some(key.to_vec()),
         }
     }
-
-    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
-        let start = self.rest.start.as_slice();
-        let start = if self.rest.after_start { Bound::Excluded(start) } else { Bound::Included(start) };
-        (start, self.rest.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
-    }
-
-    fn is_empty(&self) -> bool {
-        let Some(end) = &self.rest.end else { return false };
-        self.rest.start >= *end
-    }
 }
 
 impl Transaction<'_> {
@@ -63,19 +51,17 @@ impl Transaction<'_> {
     /// # Errors
     /// What [`crate::store::Store::scan`] returns.
     pub fn next(&mut self, scan: &mut Scan) -> Result<Option<(Bytes, Bytes)>, StoreError> {
-        if scan.is_empty() {
+        let order = self.store.order(scan.keyspace);
+        if scan.rest.is_empty(order) {
             return Ok(None);
         }
         let stored = self.next_stored(scan)?;
         let reverse = scan.direction == Direction::Reverse;
-        let set = self.overlay.next_set(scan.keyspace, scan.bounds(), reverse);
+        let set = self.overlay.next_set(scan.keyspace, &scan.rest, reverse);
         let own_first = match (&stored, set) {
             (Some((stored, _)), Some((own, _))) => {
-                if reverse {
-                    own > stored
-                } else {
-                    own < stored
-                }
+                let own = order.compare(own, stored);
+                if reverse { own.is_gt() } else { own.is_lt() }
             }
             (None, own) => own.is_some(),
             (Some(_), None) => false,

@@ -41,6 +41,10 @@ impl Store for Counting {
         self.inner.open_keyspace(name, order)
     }
 
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.inner.order(keyspace)
+    }
+
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
         self.count(|cost| cost.calls += 1);
         self.inner.begin(scope)

@@ -53,6 +53,7 @@ struct State<'db> {
 
 struct OpenKeyspace<'db> {
     name: String,
+    order: Order,
     cf: Arc<BoundColumnFamily<'db>>,
     filter_prefix: Option<usize>,
 }
@@ -63,12 +64,12 @@ impl<'db> State<'db> {
         position.and_then(|at| self.keyspaces.get(at)).ok_or_else(|| StoreError::Io(format!("keyspace {} is not open", keyspace.0)))
     }
 
-    fn open_keyspace(&mut self, name: &str) -> Result<Keyspace, StoreError> {
-        let position = match self.keyspaces.iter().position(|open| open.name == name) {
+    fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
+        let position = match self.keyspaces.iter().position(|open| open.name == name && open.order == order) {
             Some(position) => position,
             None => {
-                let cf = find_or_create(self.shared, name)?;
-                self.keyspaces.push(OpenKeyspace { name: name.into(), cf, filter_prefix: options::filter_prefix(name) });
+                let cf = find_or_create(self.shared, name, order)?;
+                self.keyspaces.push(OpenKeyspace { name: name.into(), order, cf, filter_prefix: options::filter_prefix(name) });
                 self.keyspaces.len() - 1
             }
         };
@@ -115,11 +116,11 @@ impl<'db> State<'db> {
         let keyspace = self.keyspace(keyspace)?;
         let mut page = PageBuilder::new(limit);
         let mut first = range.start.clone();
-        if range.after_start {
-            // The smallest key behind another one.
+        if range.after_start && keyspace.order == Order::Bytes {
+            // The smallest key behind another one. The other orders have no such thing: there the first key is passed over.
             first.push(0);
         }
-        if range.end.as_ref().is_some_and(|end| *end <= first) {
+        if range.end.as_ref().is_some_and(|end| !first.is_empty() && keyspace.order.compare(end, &first).is_le()) {
             return Ok(page.finish(false));
         }
         let mut read = self.read_options();
@@ -137,7 +138,15 @@ impl<'db> State<'db> {
             Direction::Forward => records.seek(&first),
             Direction::Reverse => records.seek_to_last(),
         }
+        let is_passed = |key: &[u8]| range.after_start && keyspace.order != Order::Bytes && keyspace.order.compare(key, &range.start).is_eq();
         while let Some((key, value)) = records.item() {
+            if is_passed(key) {
+                match direction {
+                    Direction::Forward => records.next(),
+                    Direction::Reverse => break,
+                }
+                continue;
+            }
             if page.is_full() || !page.push(key, value) {
                 return Ok(page.finish(true));
             }
@@ -172,7 +181,7 @@ impl<'db> State<'db> {
                 BatchOp::DeleteRange { keyspace: number, start, end } => {
                     let end = if end.is_empty() { self.behind_the_last(keyspace, number, batch)? } else { end.to_vec() };
                     // RocksDB refuses ranges that end before they start.
-                    if start < end.as_slice() {
+                    if start.is_empty() || keyspace.order.compare(start, &end).is_lt() {
                         out.delete_range_cf(&keyspace.cf, start, &end);
                         deleted.push(Deleted { keyspace: keyspace.name.clone(), start: start.to_vec(), end });
                     }
@@ -184,6 +193,10 @@ impl<'db> State<'db> {
 
     /// A key behind every key of the keyspace, and of what the batch puts into it: RocksDB's ranges need an end.
     fn behind_the_last(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Vec<u8>, StoreError> {
+        if keyspace.order != Order::Bytes {
+            let name = keyspace.order.name();
+            return Err(StoreError::UnsupportedOrder(format!("a range in the order {name} needs an end to be deleted")));
+        }
         let mut read = ReadOptions::default();
         read.set_total_order_seek(true);
         let mut records = self.shared.db.raw_iterator_cf_opt(&keyspace.cf, read);
@@ -241,10 +254,12 @@ fn check_limit(what: &str, unit: &str, size: u64, limit: u64) -> Result<(), Stor
     if size <= limit { Ok(()) } else { Err(StoreError::TooLarge { what: format!("{what} of {size} {unit}"), limit }) }
 }
 
-fn find_or_create<'db>(shared: &'db Shared, name: &str) -> Result<Arc<BoundColumnFamily<'db>>, StoreError> {
-    let _creating = shared.creating.lock();
+fn find_or_create<'db>(shared: &'db Shared, name: &str, order: Order) -> Result<Arc<BoundColumnFamily<'db>>, StoreError> {
+    let mut orders = shared.orders.lock();
     if let Some(cf) = shared.db.cf_handle(name) {
-        return Ok(cf);
+        let existing = orders.get(name).copied().unwrap_or(Order::Bytes);
+        let other = || StoreError::UnsupportedOrder(format!("keyspace {name} is ordered as {}, not as {}", existing.name(), order.name()));
+        return if existing == order { Ok(cf) } else { Err(other()) };
     }
     let missing = || StoreError::Io(format!("there is no keyspace {name} in {}", shared.path.display()));
     if shared.options.read_only {
@@ -252,8 +267,9 @@ fn find_or_create<'db>(shared: &'db Shared, name: &str) -> Result<Arc<BoundColum
     }
     shared
         .db
-        .create_cf(name, &options::keyspace(name, &shared.options, &shared.cache))
+        .create_cf(name, &options::keyspace(name, order, &shared.options, &shared.cache))
         .map_err(|error| StoreError::Io(error.to_string()))?;
+    orders.insert(name.to_owned(), order);
     shared.db.cf_handle(name).ok_or_else(missing)
 }
 
@@ -309,9 +325,11 @@ impl Store for RocksHandle {
     }
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
-        match order {
-            Order::Bytes => self.session.with_dependent_mut(|_, state| state.open_keyspace(name)),
-        }
+        self.session.with_dependent_mut(|_, state| state.open_keyspace(name, order))
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.session.borrow_dependent().keyspace(keyspace).map_or(Order::Bytes, |keyspace| keyspace.order)
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {

@@ -1,5 +1,7 @@
 //! How RocksDB is set up, each setting with its reason.
 
+use super::orders;
+use orbweaver_engine::store::Order;
 use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options, SliceTransform};
 
 /// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
@@ -91,7 +93,7 @@ pub fn database(options: &RocksOptions) -> Options {
 }
 
 /// What holds for one keyspace.
-pub fn keyspace(name: &str, options: &RocksOptions, cache: &Cache) -> Options {
+pub fn keyspace(name: &str, order: Order, options: &RocksOptions, cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
     // Indexes and filters count against the cache's size, so that memory has one limit; those of the newest files, which every
@@ -106,6 +108,7 @@ pub fn keyspace(name: &str, options: &RocksOptions, cache: &Cache) -> Options {
     table.set_format_version(6);
 
     let mut cf = Options::default();
+    orders::set(&mut cf, order);
     cf.set_block_based_table_factory(&table);
     cf.set_write_buffer_size(options.write_buffer_bytes);
     // lz4 costs little where data is young and rewritten often; zstd saves space at the bottom, where nine tenths lie.
