@@ -61,6 +61,8 @@ struct Shared {
     publishing: RwLock<()>,
     /// The orders of all keyspaces. Held while one is created.
     orders: Mutex<BTreeMap<String, Order>>,
+    /// What keyspaces were created with while the database was open: their comparators must outlive it.
+    created: Mutex<Vec<Options>>,
     /// Why nothing is written any more, once the outcome of a write is unknown.
     poison: OnceLock<String>,
     syncs: AtomicU64,
@@ -104,6 +106,7 @@ impl RocksStore {
             handles: AtomicUsize::new(0),
             publishing: RwLock::new(()),
             orders: Mutex::new(orders),
+            created: Mutex::default(),
             poison: OnceLock::new(),
             syncs: AtomicU64::new(0),
             deleted: reclaim::Queue::default(),

@@ -138,7 +138,8 @@ impl<'db> State<'db> {
             Direction::Forward => records.seek(&first),
             Direction::Reverse => records.seek_to_last(),
         }
-        let is_passed = |key: &[u8]| range.after_start && keyspace.order != Order::Bytes && keyspace.order.compare(key, &range.start).is_eq();
+        let is_passed =
+            |key: &[u8]| range.after_start && keyspace.order != Order::Bytes && keyspace.order.compare(key, &range.start).is_eq();
         while let Some((key, value)) = records.item() {
             if is_passed(key) {
                 match direction {
@@ -265,10 +266,9 @@ fn find_or_create<'db>(shared: &'db Shared, name: &str, order: Order) -> Result<
     if shared.options.read_only {
         return Err(missing());
     }
-    shared
-        .db
-        .create_cf(name, &options::keyspace(name, order, &shared.options, &shared.cache))
-        .map_err(|error| StoreError::Io(error.to_string()))?;
+    let options = options::keyspace(name, order, &shared.options, &shared.cache);
+    shared.db.create_cf(name, &options).map_err(|error| StoreError::Io(error.to_string()))?;
+    shared.created.lock().push(options);
     orders.insert(name.to_owned(), order);
     shared.db.cf_handle(name).ok_or_else(missing)
 }
