@@ -54,6 +54,27 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         },
     },
     KnownDifference {
+        reason: "COMMAND GETKEYS names the key that GEORADIUS stores in, not one for each of STORE and STOREDIST",
+        explains: |exchange| {
+            let has = |word: &[u8]| exchange.command.iter().filter(|own| own.eq_ignore_ascii_case(word)).count();
+            exchange.name().starts_with("COMMAND GETKEYS")
+                && [&b"GEORADIUS"[..], b"GEORADIUSBYMEMBER"].iter().any(|name| exchange.command[2].eq_ignore_ascii_case(name))
+                && has(b"STORE") + has(b"STOREDIST") > 1
+        },
+    },
+    KnownDifference {
+        reason: "COMMAND GETKEYS refuses a number of keys that has something behind its digits, as the command does",
+        explains: |exchange| {
+            exchange.name().starts_with("COMMAND GETKEYS")
+                && exchange
+                    .command
+                    .iter()
+                    .skip(3)
+                    .any(|word| word.first().is_some_and(u8::is_ascii_digit) && word.iter().any(|byte| !byte.is_ascii_digit()))
+                && matches!(exchange.other, Value::Error(text) if text.starts_with(b"ERR Invalid arguments specified"))
+        },
+    },
+    KnownDifference {
         reason: "LPOS refuses the RANK that has no positive counterpart",
         explains: |exchange| {
             let is_least = |pair: &[Vec<u8>]| pair[0].eq_ignore_ascii_case(b"RANK") && pair[1] == i64::MIN.to_string().as_bytes();

@@ -284,6 +284,8 @@ fn command_describes_rows_as_redis_does() {
             ("COMMAND GETKEYSANDFLAGS GET a", "*1 *2 $1 a *2 +RO +access"),
             ("COMMAND GETKEYS GET a b", "-ERR Invalid number of arguments specified for command"),
             ("COMMAND GETKEYS PING", "-ERR The command has no key arguments"),
+            ("COMMAND GETKEYS ZINTERSTORE z1 -10 k", "-ERR Invalid arguments specified for command"),
+            ("COMMAND GETKEYS ZINTERSTORE z1 0 k", "-ERR Invalid arguments specified for command"),
             ("COMMAND GETKEYS ODD", "-ERR Invalid command specified"),
             ("COMMAND LIST FILTERBY ACLCAT transaction", "*5 $7 discard $4 exec $5 multi $7 unwatch $5 watch"),
             ("COMMAND LIST FILTERBY ACLCAT odd", "*0"),

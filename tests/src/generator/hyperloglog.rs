@@ -2,7 +2,6 @@
 
 use super::words::Words;
 use super::{Rules, args};
-use crate::client::Args;
 use crate::sequence::{Block, Step};
 
 /// Damaged ones are left out: Redis keeps half of a PFADD that meets the damage, Orbweaver nothing of it. The engine's own tests have
@@ -25,16 +24,14 @@ pub const RULES: Rules = &[
     (5, |w| args!["GET", w.sketch_key()]),
 ];
 
-/// A PFCOUNT in a transaction that changes its key, so that what it keeps there can be compared as well; or one of several keys.
+/// A PFCOUNT of one key, with what it keeps there, or of several.
 pub fn count(w: &mut Words) -> Block {
     if w.percent(40) {
         let command = args!["PFCOUNT", w.sketch_key(), w.sketch_key()];
         return vec![Step::new(w.optional(command, 3, |w| args![w.sketch_key()]))];
     }
     let key = w.sketch_key();
-    let add: Args = args!["PFADD", key.clone(), w.value()];
-    let commands = [args!["MULTI"], add, args!["PFCOUNT", key.clone()], args!["GET", key], args!["EXEC"]];
-    commands.into_iter().map(Step::new).collect()
+    [args!["PFCOUNT", key.clone()], args!["GET", key]].into_iter().map(Step::new).collect()
 }
 
 /// What is no HyperLogLog, or a damaged one, and a command on it. It is removed again: a PFADD of several elements that fails

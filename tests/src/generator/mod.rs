@@ -4,6 +4,7 @@
 //! Nothing is generated whose outcome depends on the moment: relative expiries are far away, and no two of a sequence are equal.
 
 mod bitmaps;
+mod geo;
 mod guard;
 mod hashes;
 mod hyperloglog;
@@ -12,6 +13,7 @@ mod lists;
 mod malformed;
 mod server;
 mod sets;
+mod sort;
 mod sorted_sets;
 mod strings;
 mod transactions;
@@ -36,6 +38,8 @@ const FAMILIES: &[(u32, Rules)] = &[
     (40, sorted_sets::RULES),
     (20, bitmaps::RULES),
     (8, hyperloglog::RULES),
+    (24, geo::RULES),
+    (10, sort::RULES),
     (10, server::RULES),
 ];
 
@@ -80,6 +84,7 @@ fn block(words: &mut Words) -> Block {
         10 => sorted_sets::random_member(words),
         11 => sorted_sets::whole_scan(words),
         12 => hyperloglog::damaged(words),
+        13 | 14 => sort::sort(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

@@ -37,6 +37,7 @@ pub const RULES: Rules = &[
         command.extend(super::sound_command(w));
         command
     }),
+    (1, |w| [args!["COMMAND", w.one(&["GETKEYS", "GETKEYSANDFLAGS"])], super::sort::command(w)].concat()),
     (1, |w| args!["COMMAND", "DOCS", w.one(&["get", "nothing"])]),
     (1, |w| args!["COMMAND", "LIST", "FILTERBY", w.one(&["PATTERN", "ACLCAT", "MODULE", "WHAT"]), w.one(&["h*", "hash", "nothing"])]),
     (1, |w| args!["ACL", w.one(&["WHOAMI", "USERS", "HELP", "NOTHING"])]),

@@ -7,6 +7,11 @@ const HASH_KEYS: &[&[u8]] = &[b"h1", b"h2", b"h3", b"\x00", b"h1\x00"];
 const LIST_KEYS: &[&[u8]] = &[b"l1", b"l2", b"l3", b"l1\x00"];
 const SET_KEYS: &[&[u8]] = &[b"t1", b"t2", b"t3", b"t1*"];
 const SORTED_SET_KEYS: &[&[u8]] = &[b"z1", b"z2", b"z3", b"z1\x00"];
+const GEO_KEYS: &[&[u8]] = &[b"g1", b"g2", b"g3"];
+/// Keys that SORT is tried on: lists, a set, a sorted set of elements that are mostly numbers.
+const SORT_KEYS: &[&[u8]] = &[b"n1", b"n2", b"n3", b"n4"];
+/// The lists among them.
+pub const SORTED_LIST_KEYS: &[&[u8]] = &[b"n1", b"n2"];
 const SKETCH_KEYS: &[&[u8]] = &[b"p1", b"p2", b"p3"];
 /// One long key, past every small length field.
 const LONG_KEY_LENGTH: usize = 300;
@@ -171,6 +176,28 @@ impl Words {
     /// A key that mostly holds a sorted set.
     pub fn sorted_set_key(&mut self) -> Vec<u8> {
         if self.percent(12) { self.plain_key() } else { self.one(SORTED_SET_KEYS).to_vec() }
+    }
+
+    /// A key that mostly holds places.
+    pub fn geo_key(&mut self) -> Vec<u8> {
+        if self.percent(6) { self.plain_key() } else { self.one(GEO_KEYS).to_vec() }
+    }
+
+    /// Another key for SORT. In Redis it changes the encoding of sorted sets, and leaves the order open of members of sets that are
+    /// equal up to a NUL: it keeps away from both.
+    pub fn other_sort_key(&mut self) -> Vec<u8> {
+        let keys = self.one(&[STRING_KEYS, HASH_KEYS, LIST_KEYS]);
+        self.one(keys).to_vec()
+    }
+
+    /// A key of what SORT is tried on.
+    pub fn sort_key(&mut self) -> Vec<u8> {
+        self.one(SORT_KEYS).to_vec()
+    }
+
+    /// A key of a list of what SORT is tried on.
+    pub fn sorted_list_key(&mut self) -> Vec<u8> {
+        self.one(SORTED_LIST_KEYS).to_vec()
     }
 
     pub fn key(&mut self) -> Vec<u8> {

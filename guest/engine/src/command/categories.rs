@@ -30,9 +30,11 @@ pub const ALL: [&str; 21] = [
 ];
 
 /// Commands that are `dangerous` without being `admin`.
-const DANGEROUS: [&str; 5] = ["flushall", "flushdb", "info", "keys", "swapdb"];
+const DANGEROUS: [&str; 7] = ["flushall", "flushdb", "info", "keys", "sort", "sort_ro", "swapdb"];
 /// Commands of the group `server` that are about keys.
 const ABOUT_KEYS: [&str; 4] = ["dbsize", "flushall", "flushdb", "swapdb"];
+/// Commands of the group `generic` that are about the elements of some types.
+const ABOUT_ELEMENTS: [&str; 2] = ["sort", "sort_ro"];
 /// Commands of the group `server` that are about the connection.
 const ABOUT_CONNECTIONS: &str = "command";
 
@@ -59,6 +61,8 @@ pub fn is_in(command: &Command, category: &str) -> bool {
         "blocking" => flags.has(Flags::BLOCKING),
         "dangerous" => flags.has(Flags::ADMIN) || DANGEROUS.contains(name),
         _ if is_container => false,
+        "set" | "sortedset" | "list" if ABOUT_ELEMENTS.contains(name) => true,
+        "keyspace" if ABOUT_ELEMENTS.contains(name) => false,
         "keyspace" => *group == Group::Generic || ABOUT_KEYS.contains(name),
         "connection" => *group == Group::Connection || first_word == ABOUT_CONNECTIONS,
         "transaction" => *group == Group::Transactions,

@@ -39,6 +39,7 @@ flags! {
     ALLOW_BUSY = 16, "allow_busy", "Allowed while a script is busy.";
     EXCLUSIVE = 24, "", "Orbweaver's own: may change anything, so that no other writer runs beside it.";
     CROSS_DB = 25, "", "Orbweaver's own: its keys may be of another db than the selected one.";
+    KEEPS_RESULT = 26, "", "Orbweaver's own: reads, and keeps what it found out with the keys, on stores that can be written.";
 }
 
 impl Flags {

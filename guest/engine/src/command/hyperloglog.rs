@@ -13,7 +13,14 @@ const WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM);
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
     row("pfadd", -2, WRITE.and(Flags::FAST), KeySpec::FIRST, "Adds elements to a HyperLogLog.", pfadd),
-    row("pfcount", -2, Flags::READONLY, KeySpec::ALL, "Estimates how many distinct elements HyperLogLogs have.", pfcount),
+    row(
+        "pfcount",
+        -2,
+        Flags::READONLY.and(Flags::KEEPS_RESULT),
+        KeySpec::ALL,
+        "Estimates how many distinct elements HyperLogLogs have.",
+        pfcount,
+    ),
     row("pfmerge", -2, WRITE, KeySpec::ALL, "Adds all of several HyperLogLogs to one.", pfmerge),
 ];
 

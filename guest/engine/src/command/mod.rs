@@ -15,6 +15,7 @@ pub mod table;
 mod bitmaps;
 mod client;
 mod connection;
+mod geo;
 mod hashes;
 mod hyperloglog;
 mod keys;
@@ -22,6 +23,7 @@ mod lists;
 mod scan;
 mod server;
 mod sets;
+mod sort;
 mod sorted_sets;
 mod strings;
 mod transactions;
@@ -78,6 +80,18 @@ impl Command {
         if self.arity >= 0 { count == self.arity } else { count >= self.arity.saturating_neg() }
     }
 
+    /// Whether a call with these arguments may change data: SORT and GEORADIUS only where they store their result.
+    #[must_use]
+    pub fn writes(&self, args: &[Bytes]) -> bool {
+        self.flags.has(Flags::WRITE) && self.keys.is_stored(args)
+    }
+
+    /// Whether no other writer may run beside a call with these arguments: its keys cannot be declared.
+    #[must_use]
+    pub fn is_exclusive(&self, args: &[Bytes]) -> bool {
+        self.flags.has(Flags::EXCLUSIVE) || self.keys.is_stored_from_patterns(args)
+    }
+
     /// A row of a command that only has subcommands.
     #[must_use]
     pub const fn container(
@@ -118,6 +132,8 @@ pub enum Group {
     Bitmap,
     /// Estimated counts of distinct elements.
     HyperLogLog,
+    /// Places on Earth.
+    Geo,
     /// Connections.
     Connection,
     /// The server.
@@ -139,6 +155,7 @@ impl Group {
             Self::SortedSet => "sorted-set",
             Self::Bitmap => "bitmap",
             Self::HyperLogLog => "hyperloglog",
+            Self::Geo => "geo",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",

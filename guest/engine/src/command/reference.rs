@@ -104,6 +104,8 @@ fn keys(keys: KeySpec) -> String {
         KeySpec::Range { first, last: -1, step: 1 } => format!("{first} and all behind"),
         KeySpec::Range { first, last: -1, step } => format!("{first} and every {step}. behind"),
         KeySpec::Range { first, last, .. } => format!("{first} to {last}"),
+        KeySpec::Stored { words: [], .. } => "1".to_owned(),
+        KeySpec::Stored { words, .. } => format!("1, and the one behind {}", words.join(" or ").to_ascii_uppercase()),
         KeySpec::Counted { count_at, also: 0 } => format!("as many as {count_at} says"),
         KeySpec::Counted { count_at, also } => format!("{also}, and as many as {count_at} says"),
         KeySpec::None => String::new(),

@@ -1,7 +1,8 @@
 //! The command table.
 
 use super::{
-    Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, sorted_sets, strings, transactions,
+    Command, bitmaps, client, connection, geo, hashes, hyperloglog, keys, lists, scan, server, sets, sort, sorted_sets, strings,
+    transactions,
 };
 use bytes::Bytes;
 use std::sync::LazyLock;
@@ -11,6 +12,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         bitmaps::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,
+        geo::COMMANDS,
         hashes::COMMANDS,
         hyperloglog::COMMANDS,
         keys::dbs::COMMANDS,
@@ -23,6 +25,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         scan::COMMANDS,
         server::COMMANDS,
         sets::COMMANDS,
+        sort::COMMANDS,
         sorted_sets::COMMANDS,
         strings::COMMANDS,
         transactions::COMMANDS,

@@ -144,10 +144,14 @@ impl Reply {
 
     /// A double; in RESP2 a bulk string of the same text.
     pub fn double(&mut self, number: f64) {
-        let text = format_double(number);
+        self.double_text(&format_double(number));
+    }
+
+    /// A double in the caller's digits; in RESP2 a bulk string of the same text.
+    pub fn double_text(&mut self, digits: &str) {
         match self.protocol {
-            Protocol::Resp2 => self.text(&text),
-            Protocol::Resp3 => self.line(b',', &text),
+            Protocol::Resp2 => self.text(digits),
+            Protocol::Resp3 => self.line(b',', digits),
         }
     }
 

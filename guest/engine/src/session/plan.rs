@@ -150,7 +150,7 @@ fn is_alone(work: &Work) -> bool {
     match work {
         Work::Answered(_) => false,
         Work::Watch { .. } => true,
-        Work::Call(call) => call.command.flags.has(Flags::EXCLUSIVE),
+        Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
     }
 }

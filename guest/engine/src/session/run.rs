@@ -129,7 +129,8 @@ impl Engine {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
         }
-        let mut needs = Needs { catalog: &self.catalog, keys: Vec::new(), writes: false, exclusive: false };
+        let can_write = !self.store.limits().read_only;
+        let mut needs = Needs { catalog: &self.catalog, can_write, keys: Vec::new(), writes: false, exclusive: false };
         jobs.iter().for_each(|job| needs.add(&job.work));
         Ok(match (needs.exclusive, needs.writes) {
             (true, _) => Scope::Exclusive,
@@ -188,6 +189,8 @@ impl Job {
 /// What jobs read and write, gathered for the transaction's scope.
 struct Needs<'e> {
     catalog: &'e Catalog,
+    /// The store can be written.
+    can_write: bool,
     keys: Vec<Bytes>,
     writes: bool,
     exclusive: bool,
@@ -199,8 +202,8 @@ impl Needs<'_> {
             Work::Answered(_) | Work::Watch { .. } => {}
             Work::Call(call) => {
                 let flags = call.command.flags;
-                self.writes |= flags.has(Flags::WRITE);
-                self.exclusive |= flags.has(Flags::EXCLUSIVE);
+                self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
+                self.exclusive |= call.command.is_exclusive(&call.args);
                 let dbs = if flags.has(Flags::CROSS_DB) { 0..self.catalog.spaces.len() } else { call.db..call.db + 1 };
                 let spaces: Vec<u32> = dbs.filter_map(|db| self.catalog.spaces.get(db).copied()).collect();
                 let keys = call.command.keys.positions(&call.args);

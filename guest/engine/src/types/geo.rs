@@ -1,8 +1,10 @@
 //! Places on Earth as the scores of a sorted set ([GEOADD](https://redis.io/docs/latest/commands/geoadd/)): numbers of 52 bits, in which
 //! bits of the longitude and of the latitude alternate, so that most of what is near in one order is near on Earth.
 //!
-//! Pure calculation, in the operations and the order of Redis (`src/geohash.c`, `src/geohash_helper.c`), so that scores are equal
+//! Pure calculation (what touches data is in [`members`]), in the operations and the order of Redis (`src/geohash.c`, `src/geohash_helper.c`), so that scores are equal
 //! and results without a sort come in the same order. Lengths are in metres, angles in degrees.
+
+pub mod members;
 
 use std::ops::Range;
 

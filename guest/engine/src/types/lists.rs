@@ -11,7 +11,7 @@ mod elements;
 
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
-use crate::layout::{Collection, KeyAt, Kind, Meta};
+use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use crate::store::Direction;
 use bytes::Bytes;
 use elements::Walk;
@@ -105,6 +105,20 @@ pub fn push_to_existing(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Res
         return Ok(0);
     }
     push(db, at, end, new)
+}
+
+/// Puts a list of these elements in the place of whatever is under the key; removes the key where there are none.
+///
+/// # Errors
+/// Store errors.
+pub fn replace(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<()> {
+    let old = db.find(at)?;
+    if elements.is_empty() {
+        return if old.is_some() { db.write(at, old.as_ref(), None) } else { Ok(()) };
+    }
+    let list = Collection { head: db.layout.first_index(), ..db.new_collection(Kind::List, old.as_ref())? };
+    let list = append(db, at, list, End::Tail, elements)?;
+    db.write(at, old.as_ref(), Some(&Meta { expire_at_ms: None, body: Body::Collection(list) }))
 }
 
 /// Removes up to `count` elements from an end and returns them, the outermost first; `None` where there is no list.

@@ -13,5 +13,6 @@ pub mod lists;
 pub mod random_key;
 pub mod set_algebra;
 pub mod sets;
+pub mod sort;
 pub mod sorted_sets;
 pub mod strings;

@@ -94,6 +94,19 @@ fn write_key_specifications(command: &Command, reply: &mut Reply) {
             let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)];
             write_key_specification(flags.last().copied().unwrap_or_default(), number(count_at), "keynum", &counted, reply);
         }
+        KeySpec::Stored { from, words, others } => {
+            // Options between others that take arguments may stand anywhere.
+            let patterns = usize::from(!others.is_empty());
+            let for_result = flags.last().copied().unwrap_or_default();
+            reply.set(1 + patterns + words.len());
+            write_range(for_all, 1, 1, 1, reply);
+            if patterns > 0 {
+                write_unknown(for_all, reply);
+                words.iter().for_each(|_| write_unknown(for_result, reply));
+            } else {
+                words.iter().for_each(|word| write_keyword(for_result, word, number(from), reply));
+            }
+        }
         KeySpec::None => reply.set(0),
     }
 }
@@ -105,13 +118,44 @@ fn write_range(flags: KeyFlags, first: i64, last: i64, step: i64, reply: &mut Re
 }
 
 fn write_key_specification(flags: KeyFlags, index: i64, find_keys: &str, numbers: &[(&str, i64)], reply: &mut Reply) {
-    reply.map(3);
-    reply.text("flags");
-    write_words(flags, reply);
+    write_key_flags(flags, reply);
     reply.text("begin_search");
     write_step("index", &[("index", index)], reply);
     reply.text("find_keys");
     write_step(find_keys, numbers, reply);
+}
+
+/// A key behind a word.
+fn write_keyword(flags: KeyFlags, word: &str, from: i64, reply: &mut Reply) {
+    write_key_flags(flags, reply);
+    reply.text("begin_search");
+    reply.map(2);
+    reply.text("type");
+    reply.text("keyword");
+    reply.text("spec");
+    reply.map(2);
+    reply.text("keyword");
+    reply.text(&word.to_ascii_uppercase());
+    reply.text("startfrom");
+    reply.integer(from);
+    reply.text("find_keys");
+    write_step("range", &[("lastkey", 0), ("keystep", 1), ("limit", 0)], reply);
+}
+
+/// Keys that specifications have no words for.
+fn write_unknown(flags: KeyFlags, reply: &mut Reply) {
+    write_key_flags(flags, reply);
+    reply.text("begin_search");
+    write_step("unknown", &[], reply);
+    reply.text("find_keys");
+    write_step("unknown", &[], reply);
+}
+
+/// Begins a specification.
+fn write_key_flags(flags: KeyFlags, reply: &mut Reply) {
+    reply.map(3);
+    reply.text("flags");
+    write_words(flags, reply);
 }
 
 fn write_step(kind: &str, numbers: &[(&str, i64)], reply: &mut Reply) {
@@ -189,12 +233,11 @@ fn keys_of(request: &[Bytes]) -> Result<(&'static Command, Vec<&Bytes>)> {
     Ok((command, positions.into_iter().filter_map(|position| request.get(position)).collect()))
 }
 
-/// `COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]`. Patterns are held against subcommands as well, and so
-/// are categories.
+/// `COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]`: subcommands are listed, and filtered, as commands are.
 pub fn list(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     let with_subcommands = || table::all().iter().flat_map(|&command| std::iter::once(command).chain(command.subcommands));
     let names: Vec<&str> = match args.get(2..).unwrap_or_default() {
-        [] => table::all().iter().map(|command| command.name).collect(),
+        [] => with_subcommands().map(|command| command.name).collect(),
         [filter_by, kind, _] if is_word(filter_by, "filterby") && is_word(kind, "module") => Vec::new(),
         [filter_by, kind, category] if is_word(filter_by, "filterby") && is_word(kind, "aclcat") => {
             let category = String::from_utf8_lossy(category).to_ascii_lowercase();

@@ -32,7 +32,7 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
         &[&["RO"]],
     ),
     (&["append", "hsetnx"], &[&["RW", "insert"]]),
-    (&["expire", "expireat", "hmset", "hset", "persist", "pexpire", "pexpireat", "setrange", "zadd"], &[&["RW", "update"]]),
+    (&["expire", "expireat", "geoadd", "hmset", "hset", "persist", "pexpire", "pexpireat", "setrange", "zadd"], &[&["RW", "update"]]),
     (&["getdel", "zmpop", "zpopmax", "zpopmin"], &[&["RW", "access", "delete"]]),
     (&["hdel", "zrem", "zremrangebylex", "zremrangebyrank", "zremrangebyscore"], &[&["RW", "delete"]]),
     (&["del", "unlink"], &[&["RM", "delete"]]),
@@ -49,7 +49,8 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (&["pfmerge"], &[&["RW", "access", "insert"], &["RO", "access"]]),
     (&["bitop", "sdiffstore", "sunionstore"], &[&["OW", "update"], &["RO", "access"]]),
     (&["copy"], &[&["RO", "access"], &["OW", "update"]]),
-    (&["zdiffstore", "zinterstore", "zrangestore", "zunionstore"], &[&["OW", "update"], &["RO", "access"]]),
+    (&["georadius", "georadiusbymember", "sort"], &[&["RO", "access"], &["OW", "update"]]),
+    (&["geosearchstore", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"], &[&["OW", "update"], &["RO", "access"]]),
     (&["rename"], &[&["RW", "access", "delete"], &["OW", "update"]]),
     (&["renamenx"], &[&["RW", "access", "delete"], &["OW", "insert"]]),
 ];

@@ -10,7 +10,7 @@ use crate::layout::{Collection, KeyAt, RecordRange};
 use crate::store::{Direction, KeyRange};
 use crate::transaction::Scan;
 use bytes::Bytes;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 /// Which members.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +88,31 @@ pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(By
         Some((_, set)) => walk(db, at, set, selection, visit),
         None => Ok(()),
     }
+}
+
+/// Hands the members with scores from `scores.start` up to but not including `scores.end` to `visit`, upwards, until it breaks off;
+/// none where there is no sorted set. About `wanted` of them will be read.
+///
+/// # Errors
+/// See the module.
+pub fn walk_scores(
+    db: &mut Db,
+    at: &KeyAt,
+    scores: std::ops::Range<f64>,
+    wanted: u64,
+    visit: &mut dyn FnMut(Bytes, f64) -> ControlFlow<()>,
+) -> Result<()> {
+    let Some((_, set)) = find(db, at)? else { return Ok(()) };
+    let (min, max) = (Bound::Included(scores.start), Bound::Excluded(scores.end));
+    let Some((keyspace, records)) = by_score(db, at, set, min, max) else { return Ok(()) };
+    let mut scan = Scan::new(keyspace, records, Direction::Forward, expected(wanted));
+    while let Some((key, value)) = db.transaction.next(&mut scan)? {
+        let (score, member) = db.layout.decode_scored(&key, &value)?;
+        if visit(member, score).is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// How many members a range has; 0 where there is no sorted set.
