@@ -52,8 +52,8 @@ pub enum Watch {
     Nothing,
     /// It does.
     Keys,
-    /// It does, and dbs were emptied or exchanged since.
-    Flushed,
+    /// It does, and since then a command came that Orbweaver takes for a change of every key.
+    AllChanged,
 }
 
 /// Walks through a sequence and its replies, and calls `each` with every exchange and the one before it on the same
@@ -69,15 +69,15 @@ pub fn first_difference<'a>(
     let mut connections = vec![Connection::default(); crate::target::CONNECTIONS];
     for (index, ((step, redis), other)) in steps.iter().zip(redis).zip(other).enumerate() {
         let exchange = Exchange { command: &step.command, redis, other, watch: connections[step.connection].watch };
-        let flushes = connections[step.connection].runs_a_flush(&step.command);
+        let is_alone = connections[step.connection].runs_alone(&step.command);
         if !connections[step.connection].follow(exchange, each) {
             return Some(index);
         }
         if exchange.is_false_alarm() {
             return None;
         }
-        if flushes {
-            connections.iter_mut().for_each(Connection::flush);
+        if is_alone {
+            connections.iter_mut().for_each(Connection::all_keys_change);
         }
     }
     let answered = redis.len().min(other.len());
@@ -94,16 +94,15 @@ struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    /// Whether this is FLUSHALL, FLUSHDB or SWAPDB, or an EXEC that runs one.
-    fn runs_a_flush(&self, command: &Args) -> bool {
-        let is_flush = |command: &Args| [&b"FLUSHALL"[..], b"FLUSHDB", b"SWAPDB"].iter().any(|name| command[0].eq_ignore_ascii_case(name));
-        let is_exec = command[0].eq_ignore_ascii_case(b"EXEC");
-        is_flush(command) || (is_exec && self.queued.as_ref().is_some_and(|queued| queued.iter().any(|command| is_flush(command))))
+    /// Whether this is a command that no other writer runs beside, or an EXEC that runs one.
+    fn runs_alone(&self, command: &Args) -> bool {
+        let runs_one = |queued: &Vec<&Args>| queued.iter().any(|command| is_exclusive(command));
+        is_exclusive(command) || command[0].eq_ignore_ascii_case(b"EXEC") && self.queued.as_ref().is_some_and(runs_one)
     }
 
-    fn flush(&mut self) {
+    fn all_keys_change(&mut self) {
         if self.watch == Watch::Keys {
-            self.watch = Watch::Flushed;
+            self.watch = Watch::AllChanged;
         }
     }
 
@@ -137,6 +136,13 @@ impl<'a> Connection<'a> {
         let before = self.before.replace(exchange);
         each(exchange, before)
     }
+}
+
+/// FLUSHALL, FLUSHDB, SWAPDB, and SORT with patterns that stores.
+fn is_exclusive(command: &Args) -> bool {
+    let is = |name: &[u8]| command[0].eq_ignore_ascii_case(name);
+    let sorts_and_stores = || is(b"SORT") && command.iter().any(|word| word.eq_ignore_ascii_case(b"STORE"));
+    is(b"FLUSHALL") || is(b"FLUSHDB") || is(b"SWAPDB") || sorts_and_stores()
 }
 
 /// The exchanges that an EXEC's reply holds, if both did execute as many commands as were queued.

@@ -84,8 +84,8 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         },
     },
     KnownDifference {
-        reason: "FLUSHALL, FLUSHDB and SWAPDB count as a change of every watched key, also of those that are not concerned",
-        explains: |exchange| exchange.is_false_alarm() && exchange.watch == Watch::Flushed,
+        reason: "FLUSHALL, FLUSHDB, SWAPDB and SORT with patterns that stores count as a change of every watched key, also of those that are not concerned",
+        explains: |exchange| exchange.is_false_alarm() && exchange.watch == Watch::AllChanged,
     },
     KnownDifference { reason: SHARED_REVISION, explains: |exchange| exchange.is_false_alarm() && exchange.watch == Watch::Keys },
 ];

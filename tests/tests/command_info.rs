@@ -32,7 +32,7 @@ fn names(target: &mut dyn Target) -> Vec<String> {
     }
 }
 
-/// Name, arity, flags, first key, last key, step.
+/// Name, arity, first key, last key, step, key specifications; flags.
 fn info(target: &mut dyn Target, name: &str) -> Option<(Vec<String>, BTreeSet<String>)> {
     let command: Args = args(["COMMAND", "INFO", name]);
     let reply = target.execute(0, &[&command]).expect("the target lives").remove(0);
@@ -43,7 +43,18 @@ fn info(target: &mut dyn Target, name: &str) -> Option<(Vec<String>, BTreeSet<St
         other => panic!("not flags: {other:?}"),
     };
     let plain = [&row[0], &row[1], &row[3], &row[4], &row[5]].map(|item| render_human(item).trim().to_owned());
-    Some((plain.to_vec(), flags))
+    Some(([plain.to_vec(), key_specifications(&row[8])].concat(), flags))
+}
+
+/// The key specifications, each as one text. The notes of Redis are in its own words.
+fn key_specifications(specifications: &Value) -> Vec<String> {
+    let (Value::Array(specifications) | Value::Set(specifications)) = specifications else { panic!("not specifications") };
+    let without_notes = |specification: &Value| {
+        let Value::Array(items) = specification else { panic!("not a specification: {specification:?}") };
+        let pairs = items.chunks(2).filter(|pair| pair[0] != Value::Bulk("notes".into()));
+        format!("{:?}", pairs.collect::<Vec<_>>())
+    };
+    specifications.iter().map(without_notes).collect()
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod common;
 
 use common::Client;
+use orbweaver_engine::store::{Limits, MemoryStore};
 
 const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 const NO_SKETCH: &str = "-WRONGTYPE Key is not a valid HyperLogLog string value.";
@@ -72,6 +73,29 @@ fn the_expiry_stays_when_elements_are_added() {
             ("TTL k", ":100"),
         ],
     );
+}
+
+#[test]
+fn the_estimate_that_is_kept_does_not_depend_on_what_else_is_in_the_group() {
+    let together = MemoryStore::new();
+    Client::on(&together).run("PFADD k a b\r\nPFCOUNT k");
+    let alone = MemoryStore::new();
+    let mut client = Client::on(&alone);
+    client.run("PFADD k a b");
+    let without_estimate = alone.contents();
+    assert_eq!(client.run("PFCOUNT k"), ":2");
+    assert_ne!(alone.contents(), without_estimate);
+    assert_eq!(alone.contents(), together.contents());
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_counted_without_keeping_the_estimate() {
+    let store = MemoryStore::new();
+    Client::on(&store).run("PFADD k a b");
+    let before = store.contents();
+    let mut reader = Client::on(&store.limited(Limits { read_only: true, ..Limits::NONE }));
+    check(&mut reader, &[("PFCOUNT k", ":2"), ("PFCOUNT k missing", ":2")]);
+    assert_eq!(store.contents(), before);
 }
 
 #[test]

@@ -120,3 +120,52 @@ struct Options {
     /// Names of further keys to read follow from the data.
     has_patterns: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::KeySpec;
+    use bytes::Bytes;
+
+    const SORT: KeySpec = KeySpec::Stored { from: 2, words: &["store"], others: &[("limit", 2), ("by", 1), ("get", 1)] };
+
+    fn args(line: &str) -> Vec<Bytes> {
+        line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+    }
+
+    #[test]
+    fn the_last_option_names_the_key_of_the_result() {
+        let table: &[(&str, &[usize])] = &[
+            ("SORT k", &[1]),
+            ("SORT k STORE d", &[1, 3]),
+            ("SORT k store d LIMIT 0 STORE DESC Store e", &[1, 9]),
+            ("SORT k GET store STORE d", &[1, 5]),
+            ("SORT k STORE d STORE", &[1, 3]),
+            ("SORT k STORE", &[1]),
+            ("SORT k LIMIT 1", &[1]),
+        ];
+        for (line, positions) in table {
+            assert_eq!(SORT.positions(&args(line)), *positions, "{line}");
+            assert_eq!(SORT.is_stored(&args(line)), positions.len() > 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_stored_from_patterns_cannot_be_declared() {
+        for line in ["SORT k STORE d BY w_*", "SORT k GET # GET v_*->f STORE d"] {
+            assert!(SORT.is_stored_from_patterns(&args(line)), "{line}");
+        }
+        for line in ["SORT k BY w_* GET v_*", "SORT k STORE d BY nosort GET #", "SORT * STORE d*"] {
+            assert!(!SORT.is_stored_from_patterns(&args(line)), "{line}");
+        }
+        assert!(!KeySpec::ALL.is_stored_from_patterns(&args("DEL *")));
+    }
+
+    #[test]
+    fn a_count_of_no_keys_is_refused() {
+        let counted = KeySpec::Counted { count_at: 2, also: 1 };
+        assert_eq!(counted.positions(&args("ZINTERSTORE d 2 a b WEIGHTS 1 2")), [1, 3, 4]);
+        for line in ["ZINTERSTORE d 0 a", "ZINTERSTORE d -1 a", "ZINTERSTORE d x a", "ZINTERSTORE d 2 a"] {
+            assert!(counted.positions(&args(line)).is_empty(), "{line}");
+        }
+    }
+}

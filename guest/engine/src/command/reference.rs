@@ -18,7 +18,13 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("client|unblock", "always 0: no command blocks"),
     ("client|unpause", "always `OK`: nothing is paused"),
     ("command|docs", "summary, since, group and subcommands; no arguments, history and complexity"),
+    (
+        "command|getkeys",
+        "the key that GEORADIUS stores in, where STORE and STOREDIST name two; a number of keys with anything behind its digits is refused, as the \
+         command itself does",
+    ),
     ("command|getkeysandflags", "flags that depend on options (those of BITFIELD and SET) are shown as COMMAND INFO shows them"),
+    ("command|info", "key specifications have no notes"),
     ("config|get", "the parameters that clients ask for; those of the host are as it tells them"),
     ("config|rewrite", "refused: there is no configuration file"),
     (
@@ -27,6 +33,12 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          refuse others with the reason: a password that is lost with an instance would open the server",
     ),
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
+    ("georadius", "as GEOSEARCHSTORE"),
+    ("georadius_ro", "as GEOSEARCH"),
+    ("georadiusbymember", "as GEOSEARCHSTORE"),
+    ("georadiusbymember_ro", "as GEOSEARCH"),
+    ("geosearch", "sorted places at the same distance stay in the order in which the search meets them; with `COUNT` Redis leaves it open"),
+    ("geosearchstore", "as GEOSEARCH; `STOREDIST`: the last digit of a distance depends on the machine's sine, in Redis too"),
     (
         "hrandfield",
         "more than 1,048,576 repeated draws, or more bytes of them than `proto-max-bulk-len`, are refused: they would only fill \
@@ -45,11 +57,17 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|idletime", "always 0: access times are not kept"),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
+    (
+        "sort",
+        "what Redis leaves open is settled: sets that are not sorted are in byte order; with `BY` and `ALPHA`, elements of equal weight stay in the \
+         order of the list or sorted set. With `STORE`, patterns keep other writers waiting: the keys that are read cannot be known before",
+    ),
+    ("sort_ro", "as SORT"),
     ("srandmember", "as HRANDFIELD"),
     (
         "watch",
-        "false alarms: FLUSHALL, FLUSHDB and SWAPDB that change anything count as a change of every watched key, in whatever db; so does, rarely, a \
-         change of another key, for stores count the changes of several keys together",
+        "false alarms: FLUSHALL, FLUSHDB, SWAPDB and SORT with patterns and `STORE` that change anything count as a change of every watched key, in \
+         whatever db; so does, rarely, a change of another key, for stores count the changes of several keys together",
     ),
     (
         "zadd",

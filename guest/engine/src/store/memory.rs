@@ -79,6 +79,12 @@ impl MemoryStore {
         Self::with_limits(Limits::NONE)
     }
 
+    /// Another handle on the same store, which refuses what is above `limits`.
+    #[must_use]
+    pub fn limited(&self, limits: Limits) -> Self {
+        Self { limits, ..self.clone() }
+    }
+
     /// An empty store that refuses what is above `limits`: how tests play a store that holds less than memory does.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
