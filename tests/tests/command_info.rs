@@ -1,4 +1,4 @@
-//! What COMMAND INFO tells of every command: arity, flags and key positions as Redis tells them.
+//! What COMMAND INFO tells of every command, subcommands too: as Redis tells it.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn names(target: &mut dyn Target) -> Vec<String> {
     }
 }
 
-/// Name, arity, first key, last key, step, key specifications; flags.
+/// Name, arity, first key, last key, step, categories, key specifications; and the flags.
 fn info(target: &mut dyn Target, name: &str) -> Option<(Vec<String>, BTreeSet<String>)> {
     let command: Args = args(["COMMAND", "INFO", name]);
     let reply = target.execute(0, &[&command]).expect("the target lives").remove(0);
@@ -43,7 +43,7 @@ fn info(target: &mut dyn Target, name: &str) -> Option<(Vec<String>, BTreeSet<St
         other => panic!("not flags: {other:?}"),
     };
     let plain = [&row[0], &row[1], &row[3], &row[4], &row[5]].map(|item| render_human(item).trim().to_owned());
-    Some(([plain.to_vec(), key_specifications(&row[8])].concat(), flags))
+    Some(([plain.to_vec(), vec![render_human(&row[6])], key_specifications(&row[8])].concat(), flags))
 }
 
 /// The key specifications, each as one text. The notes of Redis are in its own words.

@@ -64,7 +64,7 @@ pub const RULES: Rules = &[
     (3, |_| args!["PING"]),
     (2, |w| args!["PING", w.value()]),
     (1, |_| args!["QUIT"]),
-    (1, |_| args!["RESET"]),
+    (2, |_| args!["RESET"]),
     (1, |_| args!["TIME"]),
     (1, |_| args!["MULTI"]),
     (3, |_| args!["EXEC"]),

@@ -13,6 +13,7 @@ use crate::types::sorted_sets::{self, Member};
 use bytes::Bytes;
 
 const NO_SUCH_MEMBER: Error = Error::client("ERR could not decode requested zset member");
+const NO_COUNT: Error = Error::client("ERR COUNT must be > 0");
 const ANY_WITHOUT_COUNT: Error = Error::client("ERR the ANY argument requires COUNT argument");
 
 /// Which of the commands it is, by what stands before the options.
@@ -143,9 +144,8 @@ impl Options {
             rest = match behind {
                 _ if options.take_flag(word) => behind,
                 [count, behind @ ..] if is_word(word, "count") => {
-                    let count = u64::try_from(integer(count)?).unwrap_or(0);
-                    options.count = Some(count).filter(|&count| count > 0);
-                    options.count.ok_or(Error::client("ERR COUNT must be > 0"))?;
+                    let count = u64::try_from(integer(count)?).ok().filter(|&count| count > 0);
+                    options.count = Some(count.ok_or(NO_COUNT)?);
                     behind
                 }
                 _ if form.is_search() => options.take_search(context, form, source, word, behind)?,
