@@ -92,7 +92,7 @@ fn check_random_overlays(order: Order) {
     let mut seed = 42_u64;
     let mut random = move |below: u8| {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((seed >> 33) % u64::from(below)) as u8
+        u8::try_from((seed >> 33) % u64::from(below)).unwrap()
     };
     // Around the number at which the keys of scores and of Ardb change their sign.
     let key = |number: u8| numbered(order, 85 + number);

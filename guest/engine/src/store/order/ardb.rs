@@ -160,10 +160,10 @@ mod tests {
             let mut key = unhex("01 6b 08 01 01");
             let mut rest = ((number << 1) ^ (number >> 63)).cast_unsigned();
             while rest >= 0x80 {
-                key.push((rest & 0x7f) as u8 | 0x80);
+                key.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
                 rest >>= 7;
             }
-            key.push(rest as u8);
+            key.push(u8::try_from(rest).unwrap());
             key
         };
         assert!(Order::Ardb.compare(&key(i64::MAX - 1), &key(i64::MAX)).is_lt());
