@@ -30,7 +30,7 @@ pub const ALL: [&str; 21] = [
 ];
 
 /// Commands that are `dangerous` without being `admin`.
-const DANGEROUS: [&str; 5] = ["flushall", "flushdb", "info", "keys", "swapdb"];
+const DANGEROUS: [&str; 6] = ["flushall", "flushdb", "info", "keys", "restore", "swapdb"];
 /// Commands of the group `server` that are about keys.
 const ABOUT_KEYS: [&str; 4] = ["dbsize", "flushall", "flushdb", "swapdb"];
 /// Commands of the group `server` that are about the connection.

@@ -28,6 +28,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ),
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
     (
+        "dump",
+        "the plainest encodings, uncompressed, of RDB version 9: Redis 5.0 and later restore them. A payload above `proto-max-bulk-len` is refused: \
+         no client could send it back",
+    ),
+    (
         "hrandfield",
         "more than 1,048,576 repeated draws, or more bytes of them than `proto-max-bulk-len`, are refused: they would only fill \
          the memory",
@@ -43,6 +48,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|encoding", "the encoding that Redis would choose by its defaults; records have one encoding for each type"),
     ("object|freq", "accesses are not counted: always the error of a Redis without an LFU policy"),
     ("object|idletime", "always 0: access times are not kept"),
+    (
+        "restore",
+        "encodings of Redis 2.x to 7.4; streams and modules are refused, so are bytes behind the value, which Redis passes over, and what unpacks to more \
+         than `proto-max-bulk-len`. `IDLETIME` and `FREQ` are checked and not kept",
+    ),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
     ("srandmember", "as HRANDFIELD"),

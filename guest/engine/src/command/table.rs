@@ -19,6 +19,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         keys::listing::COMMANDS,
         keys::moving::COMMANDS,
         keys::object::COMMANDS,
+        keys::payloads::COMMANDS,
         lists::COMMANDS,
         scan::COMMANDS,
         server::COMMANDS,

@@ -10,6 +10,7 @@ pub mod hyperloglog;
 pub mod keys;
 pub mod lcs;
 pub mod lists;
+pub mod payloads;
 pub mod random_key;
 pub mod set_algebra;
 pub mod sets;
