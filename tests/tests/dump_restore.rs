@@ -78,9 +78,17 @@ fn read(target: &mut dyn Target, key: &str) -> Vec<Value> {
             pairs.sort_by_key(|pair| format!("{pair:?}"));
             items = pairs.concat();
         }
+        "zset" => items.iter_mut().skip(1).step_by(2).for_each(normalize),
         _ => {}
     }
     items
+}
+
+/// Redis 7.0 writes scores with other digits than 7.2, and which of 0 and -0 a score is depends on its encodings.
+fn normalize(score: &mut Value) {
+    let Value::Bulk(text) = &score else { panic!("not a score: {score:?}") };
+    let number: f64 = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number");
+    *score = Value::Bulk((number + 0.0).to_string().into());
 }
 
 /// A word: a number of any width, a few bytes, or many that may be compressed.
@@ -131,9 +139,9 @@ fn assert_keys_move_both_ways(options: &[&str], prepare: &[Args]) {
         assert_eq!(call(&mut redis, command), Value::Simple("OK".into()));
     }
     let mut rng = Rng::with_seed(11);
-    for number in 0..300 {
+    for number in 0..150 {
         let key = format!("key{number}");
-        let most = if number % 50 == 0 { 3_000 } else { 40 };
+        let most = if number % 75 == 0 { 2_000 } else { 30 };
         let reply = call(&mut redis, &creation(&mut rng, &key, most));
         assert!(!matches!(reply, Value::Error(_)), "{reply:?}");
         let expected = read(&mut redis, &key);
@@ -210,7 +218,7 @@ fn what_is_restored_from_a_damaged_payload_is_what_redis_restores() {
         redis.reset().expect("Redis lives");
         engine.reset().expect("the engine opens");
         let mut rng = Rng::with_seed(12);
-        for _ in 0..200 {
+        for _ in 0..100 {
             call(&mut redis, &creation(&mut rng, "whole", 6));
             let whole = dump(&mut redis, "whole");
             call(&mut redis, &args(["DEL", "whole"]));
@@ -228,5 +236,5 @@ fn what_is_restored_from_a_damaged_payload_is_what_redis_restores() {
             }
         }
     }
-    assert!(accepted > 500 && refused > 500, "{accepted} accepted, {refused} refused: one of both is hardly tried");
+    assert!(accepted > 300 && refused > 300, "{accepted} accepted, {refused} refused: one of both is hardly tried");
 }

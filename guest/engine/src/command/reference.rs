@@ -53,6 +53,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "encodings of Redis 2.x to 7.4; streams and modules are refused, so are bytes behind the value, which Redis passes over, and what unpacks to more \
          than `proto-max-bulk-len`. `IDLETIME` and `FREQ` are checked and not kept",
     ),
+    (
+        "set",
+        "has Pika's option `VX expected` as well: sets a string if it is the expected value, and replies 1; 0 where there is no key, -1 where it is \
+         another value",
+    ),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
     ("srandmember", "as HRANDFIELD"),
@@ -81,7 +86,7 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# Commands\n\n\
          Replies and error texts are those of Redis 7.2, in RESP2 and RESP3; the last column says where they are not, and why. *Since* is the version \
-         of Redis that brought the command. HELP subcommands list what there is here, in words of their own. Error texts \
+         of Redis that brought the command; those of the group Pika are not in Redis. HELP subcommands list what there is here, in words of their own. Error texts \
          are UTF-8: where they repeat a client's bytes that are not, they have U+FFFD.\n\n\
          This page is made from the engine's command table: `cargo run -p orbweaver-engine --example generate_docs` writes it, a test compares it.\n",
     );

@@ -1,7 +1,7 @@
 //! The command table.
 
 use super::{
-    Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, scan, server, sets, sorted_sets, strings, transactions,
+    Command, bitmaps, client, connection, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sorted_sets, strings, transactions,
 };
 use bytes::Bytes;
 use std::sync::LazyLock;
@@ -21,6 +21,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         keys::object::COMMANDS,
         keys::payloads::COMMANDS,
         lists::COMMANDS,
+        pika::COMMANDS,
         scan::COMMANDS,
         server::COMMANDS,
         sets::COMMANDS,

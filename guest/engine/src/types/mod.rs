@@ -12,6 +12,7 @@ pub mod lcs;
 pub mod lists;
 pub mod payloads;
 pub mod random_key;
+pub mod range_scans;
 pub mod set_algebra;
 pub mod sets;
 pub mod sorted_sets;
