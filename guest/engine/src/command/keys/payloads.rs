@@ -60,8 +60,10 @@ fn restore(context: &mut Context, reply: &mut Reply) -> Result<()> {
     context.db.remove(&at)?;
     let now_ms = context.db.now_ms;
     let expire_at_ms = (ttl > 0).then(|| if options.absolute { ttl } else { ttl.saturating_add(now_ms) });
-    // What has expired already is not created; with REPLACE it still takes the place of what was there.
-    if expire_at_ms.is_none_or(|expire_at_ms| expire_at_ms > now_ms) {
+    // What has expired already is not created; with REPLACE it still takes the place of what was there. A time beyond 64 bits with a sign
+    // is one of the past to Redis.
+    let is_ahead = |at_ms: u64| at_ms > now_ms && i64::try_from(at_ms).is_ok();
+    if expire_at_ms.is_none_or(is_ahead) {
         payloads::restore(&mut context.db, &at, value, expire_at_ms)?;
     }
     reply.ok();
