@@ -71,17 +71,18 @@ fn read(target: &mut dyn Target, key: &str) -> Vec<Value> {
         other => panic!("{key} is of type {other}"),
     };
     let (Value::Array(mut items) | Value::Set(mut items)) = reply else { return vec![reply] };
-    match kind.as_str() {
-        "set" => items.sort_by_key(|item| format!("{item:?}")),
-        "hash" => {
-            let mut pairs: Vec<Vec<Value>> = items.chunks(2).map(<[Value]>::to_vec).collect();
-            pairs.sort_by_key(|pair| format!("{pair:?}"));
-            items = pairs.concat();
-        }
-        "zset" => items.iter_mut().skip(1).step_by(2).for_each(normalize),
-        _ => {}
+    if kind == "zset" {
+        items.iter_mut().skip(1).step_by(2).for_each(normalize);
     }
-    items
+    // Redis keeps a packed sorted set in the order of its payload, also where that is not the order of its scores.
+    let together = match kind.as_str() {
+        "set" => 1,
+        "hash" | "zset" => 2,
+        _ => return items,
+    };
+    let mut groups: Vec<&[Value]> = items.chunks(together).collect();
+    groups.sort_by_key(|group| format!("{group:?}"));
+    groups.concat()
 }
 
 /// Redis 7.0 writes scores with other digits than 7.2, and which of 0 and -0 a score is depends on its encodings.
@@ -187,7 +188,15 @@ fn a_hyperloglog_of_redis_counts_the_same() {
     assert_eq!(call(&mut engine, &count), call(&mut redis, &count));
 }
 
-/// Replaces, removes or adds a few bytes of a payload, and seals it again. The footer says RDB version 9.
+/// A value with a footer that says RDB version 9.
+fn seal(mut value: Vec<u8>) -> Vec<u8> {
+    value.extend_from_slice(&[9, 0]);
+    let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&value);
+    value.extend_from_slice(&checksum.to_le_bytes());
+    value
+}
+
+/// Replaces, removes or adds a few bytes of a payload, and seals it again.
 fn damage(rng: &mut Rng, payload: &[u8]) -> Vec<u8> {
     let mut value = payload[..payload.len() - 10].to_vec();
     for _ in 0..rng.usize(1..4) {
@@ -202,10 +211,7 @@ fn damage(rng: &mut Rng, payload: &[u8]) -> Vec<u8> {
             value.push(rng.u8(..));
         }
     }
-    value.extend_from_slice(&[9, 0]);
-    let checksum = Crc::<u64>::new(&CRC_64_REDIS).checksum(&value);
-    value.extend_from_slice(&checksum.to_le_bytes());
-    value
+    seal(value)
 }
 
 /// Redis is more lenient (it passes over bytes behind the value, and reads on into the footer), never less.
@@ -237,4 +243,105 @@ fn what_is_restored_from_a_damaged_payload_is_what_redis_restores() {
         }
     }
     assert!(accepted > 300 && refused > 300, "{accepted} accepted, {refused} refused: one of both is hardly tried");
+}
+
+/// A length as ziplists have it: in one byte, or in four behind a mark.
+fn short_or_long(length: usize) -> Vec<u8> {
+    match u8::try_from(length) {
+        Ok(short @ ..254) => vec![short],
+        _ => [&[254], u32_le(length).as_slice()].concat(),
+    }
+}
+
+fn u32_le(number: usize) -> [u8; 4] {
+    u32::try_from(number).expect("a small collection").to_le_bytes()
+}
+
+/// An entry of a ziplist without the length of the one before: the smallest that takes the element.
+fn entry(element: &[u8]) -> Vec<u8> {
+    let number = std::str::from_utf8(element).ok().and_then(|text| text.parse::<i64>().ok());
+    if let Some(number) = number.filter(|number| number.to_string().as_bytes() == element) {
+        let bytes = number.to_le_bytes();
+        return match number {
+            0..=12 => vec![0xf1 + bytes[0]],
+            -128..=127 => vec![0xfe, bytes[0]],
+            -32_768..=32_767 => [&[0xc0], &bytes[..2]].concat(),
+            -8_388_608..=8_388_607 => [&[0xf0], &bytes[..3]].concat(),
+            -2_147_483_648..=2_147_483_647 => [&[0xd0], &bytes[..4]].concat(),
+            _ => [&[0xe0], &bytes[..]].concat(),
+        };
+    }
+    let length = u32::try_from(element.len()).expect("a small element").to_be_bytes();
+    match element.len() {
+        0..64 => [&length[3..], element].concat(),
+        64..16_384 => [&[0x40 | length[2], length[3]], element].concat(),
+        _ => [&[0x80], length.as_slice(), element].concat(),
+    }
+}
+
+/// What Redis wrote until 6.2.
+fn ziplist(elements: &[Vec<u8>]) -> Vec<u8> {
+    let (mut entries, mut last, mut length) = (Vec::new(), 0, 0);
+    for element in elements {
+        let entry = [short_or_long(length), entry(element)].concat();
+        (last, length) = (entries.len(), entry.len());
+        entries.extend(entry);
+    }
+    let count = u16::try_from(elements.len()).expect("a small collection");
+    [&u32_le(entries.len() + 11), &u32_le(last + 10), count.to_le_bytes().as_slice(), &entries, &[0xff]].concat()
+}
+
+/// What Redis wrote before 2.6: names and values, one after the other.
+fn zipmap(pairs: &[Vec<u8>]) -> Vec<u8> {
+    let mut zipmap = vec![u8::try_from(pairs.len() / 2).expect("a small hash")];
+    for pair in pairs.chunks(2) {
+        zipmap.extend([short_or_long(pair[0].len()), pair[0].clone(), short_or_long(pair[1].len()), vec![0], pair[1].clone()].concat());
+    }
+    zipmap.push(0xff);
+    zipmap
+}
+
+/// A string of RDB, with its length in four bytes.
+fn string(bytes: &[u8]) -> Vec<u8> {
+    [&[0x80], u32::try_from(bytes.len()).expect("a small string").to_be_bytes().as_slice(), bytes].concat()
+}
+
+#[test]
+fn what_older_versions_wrote_is_read_as_redis_reads_it() {
+    let server = RedisServer::start(&["--sanitize-dump-payload", "yes"]);
+    let (mut redis, mut engine) = (SocketTarget::new(server.address()), EngineTarget::default());
+    redis.reset().expect("Redis lives");
+    engine.reset().expect("the engine opens");
+    let mut rng = Rng::with_seed(13);
+    for round in 0..60 {
+        // Names that come once, each with a value and a score.
+        let mut names: Vec<Vec<u8>> = (0..rng.usize(1..20)).map(|_| word(&mut rng)).collect();
+        names.push(vec![b'x'; [63, 64, 253, 254, 16_383, 16_384][round % 6]]);
+        names.sort();
+        names.dedup();
+        let pairs: Vec<Vec<u8>> = names.iter().flat_map(|name| [name.clone(), word(&mut rng)]).collect();
+        let scored: Vec<Vec<u8>> = names.iter().flat_map(|name| [name.clone(), score(&mut rng)]).collect();
+        let count = u8::try_from(names.len()).expect("at most 21");
+        let texts = scored.chunks(2).map(|pair| {
+            let text: Vec<u8> = match pair[1].as_slice() {
+                b"inf" => vec![254],
+                b"-inf" => vec![255],
+                text => [&[u8::try_from(text.len()).expect("a short text")], text].concat(),
+            };
+            [string(&pair[0]), text].concat()
+        });
+        let payloads = [
+            [vec![10], string(&ziplist(&names))].concat(),
+            [vec![14, 2], string(&ziplist(&pairs)), string(&ziplist(&names))].concat(),
+            [vec![13], string(&ziplist(&pairs))].concat(),
+            [vec![12], string(&ziplist(&scored))].concat(),
+            [vec![9], string(&zipmap(&pairs))].concat(),
+            [vec![3, count], texts.collect::<Vec<_>>().concat()].concat(),
+        ];
+        for payload in payloads.map(seal) {
+            assert_eq!(restore(&mut engine, "k", &payload), Value::Simple("OK".into()), "{payload:?}");
+            assert_eq!(restore(&mut redis, "k", &payload), Value::Simple("OK".into()), "{payload:?}");
+            assert_eq!(read(&mut engine, "k"), read(&mut redis, "k"), "{payload:?}");
+        }
+    }
 }

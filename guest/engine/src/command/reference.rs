@@ -48,6 +48,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|encoding", "the encoding that Redis would choose by its defaults; records have one encoding for each type"),
     ("object|freq", "accesses are not counted: always the error of a Redis without an LFU policy"),
     ("object|idletime", "always 0: access times are not kept"),
+    ("pkpatternmatchdel", "Pika removes all that match in one call, however many: here it is called again until it returns 0"),
+    (
+        "pkscanrange",
+        "a call reads at most 65,536 records or 16 MB, of keys of other types as well: it may return less than LIMIT and still a key to go on with",
+    ),
     (
         "restore",
         "encodings of Redis 2.x to 7.4; streams and modules are refused, so are bytes behind the value, which Redis passes over, and what unpacks to more \

@@ -63,10 +63,10 @@ fn element(reader: &mut Reader) -> Result<Option<Bytes>, Flaw> {
 fn back_length(reader: &mut Reader, length: usize) -> Result<(), Flaw> {
     // The limits are Redis', which gives a byte more to some lengths that would not need it (`lpEncodeBacklen`).
     let bytes: u32 = match length {
-        ..=127 => 1,
-        ..16_383 => 2,
-        ..2_097_151 => 3,
-        ..268_435_455 => 4,
+        0..=127 => 1,
+        128..16_383 => 2,
+        16_383..2_097_151 => 3,
+        2_097_151..268_435_455 => 4,
         _ => 5,
     };
     for position in (0..bytes).rev() {
