@@ -45,8 +45,8 @@ const OTHER_GROUPS: [&str; 13] =
 /// What must be among the commands whatever else is.
 const COMMANDS: &str = "
     append decr decrby get getdel getex getrange getset incr incrby incrbyfloat lcs mget mset msetnx psetex set setex setnx setrange
-    strlen substr copy del exists expire expireat expiretime keys move object persist pexpire pexpireat pexpiretime pttl randomkey
-    rename renamenx scan touch ttl type unlink dbsize flushdb flushall swapdb hdel hexists hget hgetall hincrby hincrbyfloat hkeys
+    strlen substr copy del dump exists expire expireat expiretime keys move object persist pexpire pexpireat pexpiretime pttl randomkey
+    rename renamenx restore scan touch ttl type unlink dbsize flushdb flushall swapdb hdel hexists hget hgetall hincrby hincrbyfloat hkeys
     hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals auth client command config debug echo hello info memory ping quit
     reset select time multi exec discard watch unwatch";
 

@@ -260,3 +260,25 @@ proptest! {
         }
     }
 }
+
+/// Calls that would read, or remove, more keys than one call may.
+#[test]
+fn a_call_does_a_bounded_amount_of_work() {
+    let mut client = Client::new();
+    for thousand in 0..70 {
+        let pairs: String = (0..1000).map(|number| format!(" s{:05} v", thousand * 1000 + number)).collect();
+        client.run(&format!("MSET{pairs}"));
+    }
+    client.run("SADD t x");
+    check(
+        &mut client,
+        &[
+            ("PKSCANRANGE set \"\" \"\"", "*2 $6 s65536 *0"),
+            ("PKSCANRANGE set s65536 \"\"", "*2 $0  *1 $1 t"),
+            ("PKRSCANRANGE set \"\" \"\"", "*2 $6 s04464 *1 $1 t"),
+            ("PKPATTERNMATCHDEL s* string", ":65536"),
+            ("PKPATTERNMATCHDEL s* string", ":4464"),
+            ("KEYS *", "*1 $1 t"),
+        ],
+    );
+}
