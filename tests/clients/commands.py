@@ -29,8 +29,9 @@ class Recorder(PythonRespSerializer):
 
 
 def connect(**options):
+    options = {"decode_responses": True, **options}
     pool = redis.ConnectionPool(
-        host="127.0.0.1", port=PORT, protocol=PROTOCOL, decode_responses=True, socket_timeout=60, command_packer=Recorder(), **options
+        host="127.0.0.1", port=PORT, protocol=PROTOCOL, socket_timeout=60, command_packer=Recorder(), **options
     )
     return redis.Redis(connection_pool=pool)
 
@@ -117,6 +118,10 @@ def keys(r):
     r.set("soon", "v", px=20)
     time.sleep(0.05)
     equal([r.get("soon"), r.exists("soon"), r.ttl("soon")], [None, 0, -2])
+    payload = connect(decode_responses=False).dump("s")
+    equal([r.restore("restored", 0, payload), r.get("restored") == r.get("s")], ["OK", True])
+    fails("BUSYKEY", r.restore, "restored", 0, payload)
+    equal([r.dump("nothing"), r.delete("restored")], [None, 1])
     equal([r.copy("s", "s2"), r.copy("s", "s2"), r.copy("s", "s2", replace=True)], [True, False, True])
     equal(r.rename("s2", "s3"), True)
     fails("no such key", r.rename, "nothing", "s3")

@@ -1,4 +1,5 @@
-//! Clients that are not ours: `redis-cli` and redis-py do every command there is, in RESP2 and RESP3.
+//! Clients that are not ours: `redis-cli` and redis-py do every command there is, in RESP2 and RESP3, and what the documentation has
+//! them do.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 const PYTHON: &str = "ORBWEAVER_PYTHON";
 const PROTOCOLS: [&str; 2] = ["2", "3"];
 const CLI_COMMANDS: &str = include_str!("../clients/commands.redis");
+const OPERATIONS: &str = include_str!("../../docs/operations.md");
 
 /// Commands whose replies differ from server to server and from time to time, and what they contain.
 const CLI_UNCERTAIN: &[(&[&str], &str)] = &[
@@ -37,14 +39,14 @@ const CLI_UNCERTAIN: &[(&[&str], &str)] = &[
 ];
 
 /// The families that tests of their own, and issues of their own, look after.
-const OTHER_GROUPS: [&str; 12] =
-    ["list", "set", "sorted-set", "bitmap", "hyperloglog", "geo", "stream", "pubsub", "scripting", "cluster", "module", "sentinel"];
+const OTHER_GROUPS: [&str; 13] =
+    ["list", "set", "sorted-set", "bitmap", "hyperloglog", "geo", "stream", "pubsub", "scripting", "cluster", "module", "sentinel", "pika"];
 
 /// What must be among the commands whatever else is.
 const COMMANDS: &str = "
     append decr decrby get getdel getex getrange getset incr incrby incrbyfloat lcs mget mset msetnx psetex set setex setnx setrange
-    strlen substr copy del exists expire expireat expiretime keys move object persist pexpire pexpireat pexpiretime pttl randomkey
-    rename renamenx scan touch ttl type unlink dbsize flushdb flushall swapdb hdel hexists hget hgetall hincrby hincrbyfloat hkeys
+    strlen substr copy del dump exists expire expireat expiretime keys move object persist pexpire pexpireat pexpiretime pttl randomkey
+    rename renamenx restore scan touch ttl type unlink dbsize flushdb flushall swapdb hdel hexists hget hgetall hincrby hincrbyfloat hkeys
     hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals auth client command config debug echo hello info memory ping quit
     reset select time multi exec discard watch unwatch";
 
@@ -212,4 +214,48 @@ fn redis_py_authenticates() {
     for protocol in PROTOCOLS {
         python_prints("password.py", &[&server.address().port().to_string(), protocol, "secret"]);
     }
+}
+
+/// Keys of every type, with and without an expiry.
+const MOVED_KEYS: &str = r#"
+SET string "bytes \x00\xff"
+SET soon value PX 100000000
+RPUSH list a 1 a
+SADD integers 1 2 3
+SADD members a b 1
+ZADD scores 1 a -inf b 2.5 c
+HSET fields a 1 b 2
+PFADD visitors a b c
+EXPIRE fields 100000
+"#;
+
+/// Redis' digest of everything that the server holds.
+fn digest(server: &RedisServer) -> String {
+    cli_prints(server.address(), &["DEBUG", "DIGEST"])
+}
+
+#[test]
+fn the_script_of_the_operations_page_moves_keys_both_ways() {
+    let section = OPERATIONS.split("## Moving keys to and from Redis").nth(1).expect("the section is there");
+    let script = section.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the script is there");
+    let dir = TempDir::new().expect("a temporary directory");
+    let path = dir.path().join("move_keys.py");
+    std::fs::write(&path, script).expect("the script can be written");
+
+    let [redis, other_redis] = [(); 2].map(|()| RedisServer::start(&["--enable-debug-command", "local"]));
+    let (ours, _dir) = server(&[]);
+    cli_fed(redis.address(), &[], MOVED_KEYS.as_bytes());
+    let url = |address: SocketAddr| format!("redis://{address}/0");
+    for (source, target) in [(redis.address(), ours.address()), (ours.address(), other_redis.address())] {
+        let output = Command::new(python()).arg(&path).args([url(source), url(target)]).output().expect("Python starts");
+        assert_eq!(succeeded(output), "8 moved, 0 refused\n");
+    }
+    assert_eq!(digest(&other_redis), digest(&redis));
+    assert_eq!(cli_prints(ours.address(), &["TTL", "list"]), "-1\n");
+
+    cli_prints(redis.address(), &["XADD", "stream", "*", "field", "value"]);
+    let output = Command::new(python()).arg(&path).args([url(redis.address()), url(ours.address())]).output().expect("Python starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "8 moved, 1 refused\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "b'stream': Bad data format\n");
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -1,4 +1,4 @@
-//! Reading fixed-width pieces off a byte string: big-endian, never past the end.
+//! Reading pieces off a byte string, never past its end. Numbers are big-endian where nothing else is said.
 
 use bytes::Bytes;
 
@@ -31,16 +31,37 @@ impl<'a> Reader<'a> {
         Flaw { offset: self.offset, what }
     }
 
-    fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Flaw> {
+    /// How many bytes have been read.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    /// The flaw `what` where the bytes end before.
+    pub fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Flaw> {
         let piece = self.bytes.get(self.offset..).and_then(|rest| rest.first_chunk::<N>()).ok_or(self.flaw(what))?;
         self.offset += N;
         Ok(*piece)
     }
 
+    /// The next `length` bytes, without copying.
+    ///
+    /// # Errors
+    /// As [`Reader::take`].
+    pub fn slice(&mut self, length: usize, what: &'static str) -> Result<Bytes, Flaw> {
+        let end = self.offset.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(self.flaw(what))?;
+        let piece = self.bytes.slice(self.offset..end);
+        self.offset = end;
+        Ok(piece)
+    }
+
     /// One byte.
     ///
     /// # Errors
-    /// The flaw `what` where the bytes end before.
+    /// As [`Reader::take`].
     pub fn u8(&mut self, what: &'static str) -> Result<u8, Flaw> {
         self.take::<1>(what).map(|[byte]| byte)
     }
@@ -48,7 +69,7 @@ impl<'a> Reader<'a> {
     /// Four bytes, big-endian.
     ///
     /// # Errors
-    /// As [`Reader::u8`].
+    /// As [`Reader::take`].
     pub fn u32(&mut self, what: &'static str) -> Result<u32, Flaw> {
         self.take(what).map(u32::from_be_bytes)
     }
@@ -56,7 +77,7 @@ impl<'a> Reader<'a> {
     /// Eight bytes, big-endian.
     ///
     /// # Errors
-    /// As [`Reader::u8`].
+    /// As [`Reader::take`].
     pub fn u64(&mut self, what: &'static str) -> Result<u64, Flaw> {
         self.take(what).map(u64::from_be_bytes)
     }
@@ -64,19 +85,16 @@ impl<'a> Reader<'a> {
     /// Bytes with their length (four bytes, big-endian) before them, without copying.
     ///
     /// # Errors
-    /// As [`Reader::u8`].
+    /// As [`Reader::take`].
     pub fn bytes(&mut self, what: &'static str) -> Result<Bytes, Flaw> {
         let length = usize::try_from(self.u32(what)?).map_err(|_| self.flaw(what))?;
-        let end = self.offset.checked_add(length).filter(|end| *end <= self.bytes.len()).ok_or(self.flaw(what))?;
-        let piece = self.bytes.slice(self.offset..end);
-        self.offset = end;
-        Ok(piece)
+        self.slice(length, what)
     }
 
     /// A text with its length (four bytes, big-endian) before it.
     ///
     /// # Errors
-    /// As [`Reader::u8`]; also where the text is not UTF-8.
+    /// As [`Reader::take`]; also where the text is not UTF-8.
     pub fn text(&mut self, what: &'static str) -> Result<String, Flaw> {
         let not_utf8 = self.flaw(what);
         String::from_utf8(self.bytes(what)?.to_vec()).map_err(|_| not_utf8)

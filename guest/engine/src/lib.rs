@@ -40,6 +40,7 @@ pub mod glob;
 pub mod layout;
 pub mod maintenance;
 pub mod number;
+pub mod rdb;
 pub mod resp;
 pub mod scan;
 pub mod session;

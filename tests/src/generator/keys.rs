@@ -5,6 +5,25 @@ use super::{Rules, args};
 use crate::client::Args;
 use crate::sequence::{Block, Step};
 
+/// What Redis 7.0 dumps, and payloads that no server takes.
+const PAYLOADS: [&[u8]; 8] = [
+    // The string "hello".
+    b"\x00\x05hello\x0a\x00cr\xdfve4 \x0a",
+    // The list of a and 1, a quicklist.
+    b"\x12\x01\x02\x0c\x0c\x00\x00\x00\x02\x00\x81a\x02\x01\x01\xff\x0a\x00\x94\x96+#\xac\x17\xaa\x85",
+    // The set of 1 and a, a hash table.
+    b"\x02\x02\xc0\x01\x01a\x0a\x00\xb0d\xe3\xd3l\xb0~\xb6",
+    // The set of 1 and 2, an intset.
+    b"\x0b\x0c\x02\x00\x00\x00\x02\x00\x00\x00\x01\x00\x02\x00\x0a\x00oy8\xb14\xeb .",
+    // The sorted set of a (1) and b (2.5), a listpack.
+    b"\x11\x14\x14\x00\x00\x00\x04\x00\x81a\x02\x01\x01\x81b\x02\x832.5\x04\xff\x0a\x00\xd4Ln\xa4\xf6D\xd9\xd7",
+    // The hash of a with the value 1, a listpack.
+    b"\x10\x0c\x0c\x00\x00\x00\x02\x00\x81a\x02\x01\x01\xff\x0a\x00\x84\xa6\x93\xe8\xaa\x17\xe4\xdb",
+    // A wrong checksum, and less than a footer.
+    b"\x00\x05hello\x0a\x00cr\xdfve4 \x0b",
+    b"hello",
+];
+
 pub const RULES: Rules = &[
     (6, |w| {
         let command = args!["COPY", w.key(), w.key()];
@@ -44,6 +63,17 @@ pub const RULES: Rules = &[
     (2, |w| w.repeated(args!["TOUCH"], 3, |w| args![w.key()])),
     (5, |w| args!["TTL", w.key()]),
     (6, |w| args!["TYPE", w.key()]),
+    (2, |w| args!["DUMP", w.key()]),
+    (5, |w| {
+        let absolute = w.percent(30);
+        let time = if absolute { w.at_ms() } else { w.milliseconds() };
+        let payload = w.one(&PAYLOADS);
+        let mut command = args!["RESTORE", w.key(), time, payload];
+        if absolute {
+            command.push("ABSTTL".into());
+        }
+        w.optional(command, 3, restore_option)
+    }),
     (3, |w| w.repeated(args!["UNLINK"], 3, |w| args![w.key()])),
     (1, |w| if w.percent(50) { args!["FLUSHDB"] } else { args!["FLUSHDB", w.one(&["ASYNC", "SYNC", "sync", "NOW"])] }),
     (1, |w| if w.percent(30) { args!["FLUSHALL"] } else { args!["FLUSHALL", w.one(&["ASYNC", "SYNC", "NOW", "1"])] }),
@@ -55,6 +85,16 @@ pub const RULES: Rules = &[
 
 fn condition(w: &mut Words) -> Args {
     args![w.one(&["NX", "XX", "GT", "LT", "gt", "lt"])]
+}
+
+/// What RESTORE understands. An IDLETIME is only told from nothing by OBJECT IDLETIME, which is always 0 here.
+fn restore_option(w: &mut Words) -> Args {
+    match w.below(8) {
+        0 => args!["IDLETIME", w.one(&["0", "-1", "abc"])],
+        1 => args!["FREQ", w.one(&["0", "255", "256", "-1", "abc"])],
+        2 => args!["absttl"],
+        _ => args!["REPLACE"],
+    }
 }
 
 /// What SCAN understands; a COUNT that covers every key.

@@ -30,7 +30,7 @@ pub const ALL: [&str; 21] = [
 ];
 
 /// Commands that are `dangerous` without being `admin`.
-const DANGEROUS: [&str; 7] = ["flushall", "flushdb", "info", "keys", "sort", "sort_ro", "swapdb"];
+const DANGEROUS: [&str; 8] = ["flushall", "flushdb", "info", "keys", "restore", "sort", "sort_ro", "swapdb"];
 /// Commands of the group `server` that are about keys.
 const ABOUT_KEYS: [&str; 4] = ["dbsize", "flushall", "flushdb", "swapdb"];
 /// Commands of the group `generic` that are about the elements of some types.

@@ -20,6 +20,7 @@ mod hashes;
 mod hyperloglog;
 mod keys;
 mod lists;
+mod pika;
 mod scan;
 mod server;
 mod sets;
@@ -48,7 +49,7 @@ pub struct Command {
     pub keys: KeySpec,
     /// The group of the documentation.
     pub group: Group,
-    /// The Redis version that brought the command.
+    /// The Redis version that brought the command; of those that Redis has not, the server that has it.
     pub since: &'static str,
     /// One line on what it does.
     pub summary: &'static str,
@@ -113,7 +114,7 @@ fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
     }
 }
 
-/// The groups of Redis' command documentation.
+/// The groups of Redis' command documentation, and one of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// Strings.
@@ -140,6 +141,8 @@ pub enum Group {
     Server,
     /// Transactions.
     Transactions,
+    /// What Pika has and Redis has not.
+    Pika,
 }
 
 impl Group {
@@ -159,6 +162,7 @@ impl Group {
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",
+            Self::Pika => "pika",
         }
     }
 }

@@ -33,6 +33,11 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          refuse others with the reason: a password that is lost with an instance would open the server",
     ),
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
+    (
+        "dump",
+        "the plainest encodings, uncompressed, of RDB version 9: Redis 5.0 and later restore them. A payload above `proto-max-bulk-len` is refused: \
+         no client could send it back",
+    ),
     ("georadius", "as GEOSEARCHSTORE"),
     ("georadius_ro", "as GEOSEARCH"),
     ("georadiusbymember", "as GEOSEARCHSTORE"),
@@ -55,6 +60,21 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|encoding", "the encoding that Redis would choose by its defaults; records have one encoding for each type"),
     ("object|freq", "accesses are not counted: always the error of a Redis without an LFU policy"),
     ("object|idletime", "always 0: access times are not kept"),
+    ("pkpatternmatchdel", "Pika removes all that match in one call, however many: here it is called again until it returns 0"),
+    (
+        "pkscanrange",
+        "a call reads at most 65,536 records or 16 MB, of keys of other types as well: it may return less than LIMIT and still a key to go on with",
+    ),
+    (
+        "restore",
+        "encodings of Redis 2.x to 7.4; streams and modules are refused, so are bytes behind the value, which Redis passes over, and what unpacks to more \
+         than `proto-max-bulk-len`. `IDLETIME` and `FREQ` are checked and not kept",
+    ),
+    (
+        "set",
+        "has Pika's option `VX expected` as well: sets a string if it is the expected value, and replies 1; 0 where there is no key, -1 where it is \
+         another value",
+    ),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
     (
@@ -89,7 +109,7 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# Commands\n\n\
          Replies and error texts are those of Redis 7.2, in RESP2 and RESP3; the last column says where they are not, and why. *Since* is the version \
-         of Redis that brought the command. HELP subcommands list what there is here, in words of their own. Error texts \
+         of Redis that brought the command; those of the group Pika are not in Redis. HELP subcommands list what there is here, in words of their own. Error texts \
          are UTF-8: where they repeat a client's bytes that are not, they have U+FFFD.\n\n\
          This page is made from the engine's command table: `cargo run -p orbweaver-engine --example generate_docs` writes it, a test compares it.\n",
     );

@@ -1,7 +1,7 @@
 //! The command table.
 
 use super::{
-    Command, bitmaps, client, connection, geo, hashes, hyperloglog, keys, lists, scan, server, sets, sort, sorted_sets, strings,
+    Command, bitmaps, client, connection, geo, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sort, sorted_sets, strings,
     transactions,
 };
 use bytes::Bytes;
@@ -21,7 +21,9 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         keys::listing::COMMANDS,
         keys::moving::COMMANDS,
         keys::object::COMMANDS,
+        keys::payloads::COMMANDS,
         lists::COMMANDS,
+        pika::COMMANDS,
         scan::COMMANDS,
         server::COMMANDS,
         sets::COMMANDS,

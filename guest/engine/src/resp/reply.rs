@@ -100,6 +100,22 @@ impl Reply {
         self.raw(b"\r\n");
     }
 
+    /// A bulk string of what `write` appends to the buffer: it is in memory once only. Nothing is appended where `write` fails.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn bulk_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        let Deferred { at } = self.deferred();
+        if let Err(error) = write(&mut self.bytes) {
+            self.truncate(at);
+            return Err(error);
+        }
+        let len = self.bytes.len().saturating_sub(at);
+        self.end(Deferred { at }, b'$', len);
+        self.raw(b"\r\n");
+        Ok(())
+    }
+
     /// A bulk string.
     pub fn text(&mut self, text: &str) {
         self.bulk(text.as_bytes());
@@ -317,6 +333,23 @@ mod tests {
         let values = |map: &str, set: &str| format!(":7\r\n{map}\r\n$1\r\nk\r\n{set}\r\n:1\r\n:2\r\n$5\r\nempty\r\n*0\r\n:8\r\n");
         assert_eq!(encoded(Protocol::Resp2, append), values("*4", "*2"));
         assert_eq!(encoded(Protocol::Resp3, append), values("%2", "~2"));
+    }
+
+    #[test]
+    fn a_bulk_string_may_be_written_into_the_buffer() {
+        let mut reply = Reply::new(Protocol::Resp2);
+        reply.integer(1);
+        let written: Result<(), &str> = reply.bulk_with(|bytes| {
+            bytes.extend_from_slice(b"0123456789");
+            Ok(())
+        });
+        assert_eq!(written, Ok(()));
+        let failed = reply.bulk_with(|bytes| {
+            bytes.push(b'x');
+            Err("no more")
+        });
+        assert_eq!(failed, Err("no more"));
+        assert_eq!(reply.as_bytes(), b":1\r\n$10\r\n0123456789\r\n");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use std::ops::ControlFlow;
 
 /// How many records a walk over keys asks for first.
 const FIRST_PAGE: usize = 64;
+/// How many keys [`remove_matching`] removes at most, so that one transaction can hold it.
+pub const MAX_REMOVED: usize = 1 << 16;
 /// How many sub-records a copy asks for first.
 const FIRST_COPIED: usize = 256;
 
@@ -129,18 +131,18 @@ pub(super) fn key_records(db: &Db, space: u32, prefix: &[u8], start: &[u8]) -> R
     (keyspace, range)
 }
 
-/// Visits the db's keys that begin with `prefix` and have not expired, from `start` on and in their order, until `visit` breaks
-/// off. Reads the records of all keys on its way: also the values of strings, which are stored with their keys.
+/// Visits the db's keys that begin with `prefix` and have not expired, from `start` on and in their order, with what is under them, until
+/// `visit` breaks off. Reads the records of all keys on its way: also the values of strings, which are stored with their keys.
 ///
 /// # Errors
 /// Store errors, corrupt records.
-pub fn walk(db: &mut Db, prefix: &[u8], start: &[u8], visit: &mut dyn FnMut(&Bytes) -> ControlFlow<()>) -> Result<()> {
+pub fn walk(db: &mut Db, prefix: &[u8], start: &[u8], visit: &mut dyn FnMut(&Bytes, &Meta) -> ControlFlow<()>) -> Result<()> {
     let space = db.at(&Bytes::new())?.space;
     let (keyspace, range) = key_records(db, space, prefix, start);
     let mut scan = Scan::new(keyspace, range, Direction::Forward, FIRST_PAGE);
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
         let (key, meta) = db.layout.decode_key(&key, &value)?;
-        if !meta.is_expired(db.now_ms) && visit(&key).is_break() {
+        if !meta.is_expired(db.now_ms) && visit(&key, &meta).is_break() {
             break;
         }
     }
@@ -173,6 +175,29 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
     Ok(step)
 }
 
+/// Removes keys of `kind` that match the glob `pattern`, in byte order and at most [`MAX_REMOVED`] of them. Returns how many there were:
+/// fewer than that only where no more match. Exclusive transactions only.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn remove_matching(db: &mut Db, kind: Kind, pattern: &Bytes) -> Result<usize> {
+    let filter = Filter { pattern: Some(pattern.clone()).filter(|pattern| pattern != "*"), count: MAX_REMOVED };
+    let (prefix, _) = filter.pattern.as_deref().map_or((Vec::new(), false), glob::literal_prefix);
+    let mut matching = Vec::new();
+    walk(db, &prefix, &prefix, &mut |key, meta| {
+        if meta.kind() == kind && filter.takes(key) {
+            // A copy: a slice would keep the whole page that it came with.
+            matching.push(Bytes::copy_from_slice(key));
+        }
+        if matching.len() < filter.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    for key in &matching {
+        let at = db.at(key)?;
+        db.remove(&at)?;
+    }
+    Ok(matching.len())
+}
+
 /// How many keys the db holds that have not expired. Walks over all of them, see [`walk`]: unlike in Redis, the time grows with
 /// the db. A stored count would be one record that every command which adds or removes a key had to change, and so no two such
 /// commands could run beside each other.
@@ -181,7 +206,7 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
 /// Store errors, corrupt records.
 pub fn count(db: &mut Db) -> Result<u64> {
     let mut count = 0;
-    walk(db, b"", b"", &mut |_| {
+    walk(db, b"", b"", &mut |_, _| {
         count += 1;
         ControlFlow::Continue(())
     })?;

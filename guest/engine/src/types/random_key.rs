@@ -28,12 +28,12 @@ pub fn random(db: &mut Db) -> Result<Option<Bytes>> {
     let wanted = random_below(db.environment, MAX_WALK) + 1;
     let mut seen: Vec<Bytes> = Vec::new();
     let enough = |seen: &Vec<Bytes>| u64::try_from(seen.len()).is_ok_and(|seen| seen >= wanted);
-    walk(db, b"", &start, &mut |key| {
+    walk(db, b"", &start, &mut |key, _| {
         seen.push(key.clone());
         if enough(&seen) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if !enough(&seen) {
-        walk(db, b"", b"", &mut |key| {
+        walk(db, b"", b"", &mut |key, _| {
             if enough(&seen) || *key >= start {
                 return ControlFlow::Break(());
             }

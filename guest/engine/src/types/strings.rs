@@ -101,6 +101,49 @@ pub fn take(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
     Ok(Some(value))
 }
 
+/// What a comparison of a string with an expected value has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The value is the expected one.
+    Equal,
+    /// The value is another.
+    Different,
+    /// There is no key.
+    Absent,
+}
+
+/// Stores a value in the place of the expected one. Nothing changes where another is there, or none (Blackwidow's Setvx).
+///
+/// # Errors
+/// The value is too long, or see the module.
+pub fn compare_and_set(db: &mut Db, at: &KeyAt, expected: &[u8], value: Bytes, expiry: Expiry) -> Result<Comparison> {
+    let (old, comparison) = compare(db, at, expected)?;
+    if comparison == Comparison::Equal {
+        db.write_string(at, old.as_ref(), value, expiry.after(old.as_ref()))?;
+    }
+    Ok(comparison)
+}
+
+/// Removes a string that is the expected one. Nothing changes where another is there (Blackwidow's Delvx).
+///
+/// # Errors
+/// See the module.
+pub fn compare_and_remove(db: &mut Db, at: &KeyAt, expected: &[u8]) -> Result<Comparison> {
+    let (old, comparison) = compare(db, at, expected)?;
+    if comparison == Comparison::Equal {
+        db.write(at, old.as_ref(), None)?;
+    }
+    Ok(comparison)
+}
+
+fn compare(db: &mut Db, at: &KeyAt, expected: &[u8]) -> Result<(Option<Meta>, Comparison)> {
+    Ok(match db.find_string(at)? {
+        None => (None, Comparison::Absent),
+        Some((old, value)) if value == expected => (Some(old), Comparison::Equal),
+        Some((old, _)) => (Some(old), Comparison::Different),
+    })
+}
+
 /// Adds `tail` to the end of a string and returns the new length; an absent key counts as empty. The expiry stays.
 ///
 /// # Errors

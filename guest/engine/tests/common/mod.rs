@@ -58,8 +58,12 @@ impl Client {
 
     /// The reply to an inline command, byte for byte but for line ends, which are shown as spaces: `*2 $1 a :1`.
     pub fn run(&mut self, line: &str) -> String {
+        String::from_utf8(self.run_bytes(line)).unwrap().trim_end().replace("\r\n", " ")
+    }
+
+    /// The reply to an inline command as it is.
+    pub fn run_bytes(&mut self, line: &str) -> Vec<u8> {
         let outcome = self.engine.exchange(&[Delivery { connection: CONNECTION, input: format!("{line}\r\n").into() }]);
-        let output: Vec<u8> = outcome.answers.into_iter().flat_map(|answer| answer.output).collect();
-        String::from_utf8(output).unwrap().trim_end().replace("\r\n", " ")
+        outcome.answers.into_iter().flat_map(|answer| answer.output).collect()
     }
 }

@@ -68,7 +68,7 @@ fn keys(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let is_all = pattern.as_ref() == b"*";
     let mut count = 0;
     let header = reply.deferred();
-    all_keys::walk(&mut context.db, &prefix, &prefix, &mut |key| {
+    all_keys::walk(&mut context.db, &prefix, &prefix, &mut |key, _| {
         if is_all || glob::matches(&pattern, key, false) {
             reply.bulk(key);
             count += 1;

@@ -6,6 +6,7 @@ pub mod expiry;
 pub mod listing;
 pub mod moving;
 pub mod object;
+pub mod payloads;
 
 use super::{Context, options};
 use crate::error::Result;

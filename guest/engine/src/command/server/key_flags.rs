@@ -36,7 +36,7 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (&["getdel", "zmpop", "zpopmax", "zpopmin"], &[&["RW", "access", "delete"]]),
     (&["hdel", "zrem", "zremrangebylex", "zremrangebyrank", "zremrangebyscore"], &[&["RW", "delete"]]),
     (&["del", "unlink"], &[&["RM", "delete"]]),
-    (&["mset", "psetex", "setex"], &[&["OW", "update"]]),
+    (&["mset", "psetex", "restore", "setex"], &[&["OW", "update"]]),
     (&["msetnx", "setnx"], &[&["OW", "insert"]]),
     (&["linsert", "lpush", "lpushx", "pfadd", "rpush", "rpushx", "sadd"], &[&["RW", "insert"]]),
     (&["lset"], &[&["RW", "update"]]),

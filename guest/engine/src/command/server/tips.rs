@@ -5,6 +5,7 @@ const TIPS: &[(&[&str], &[&str])] = &[
         &[
             "client|info",
             "client|list",
+            "dump",
             "hrandfield",
             "hscan",
             "object|encoding",

@@ -4,7 +4,8 @@ use super::reply_value;
 use crate::command::Context;
 use crate::command::expiry::{ExpiryOption, Time};
 use crate::command::options::is_word;
-use crate::error::Result;
+use crate::command::pika::reply_comparison;
+use crate::error::{Result, texts};
 use crate::resp::reply::Reply;
 use crate::types::strings::{self, Condition, Expiry};
 use bytes::Bytes;
@@ -14,11 +15,13 @@ struct Options<'a> {
     condition: Condition,
     get: bool,
     expiry: ExpiryOption<'a>,
+    /// The value to compare with: an option of Pika.
+    expected: Option<&'a Bytes>,
 }
 
 impl<'a> Options<'a> {
     fn parse(args: &'a [Bytes]) -> Result<Self> {
-        let mut options = Self { condition: Condition::Always, get: false, expiry: ExpiryOption::None };
+        let mut options = Self { condition: Condition::Always, get: false, expiry: ExpiryOption::None, expected: None };
         let mut words = args.iter().skip(3);
         while let Some(word) = words.next() {
             if is_word(word, "nx") && options.condition != Condition::IfPresent {
@@ -27,9 +30,14 @@ impl<'a> Options<'a> {
                 options.condition = Condition::IfPresent;
             } else if is_word(word, "get") {
                 options.get = true;
+            } else if is_word(word, "vx") {
+                options.expected = Some(words.next().ok_or(texts::SYNTAX)?);
             } else {
                 options.expiry.read("keepttl", word, &mut words)?;
             }
+        }
+        if options.expected.is_some() && (options.get || options.condition != Condition::Always) {
+            return Err(texts::SYNTAX);
         }
         Ok(options)
     }
@@ -44,7 +52,10 @@ pub(super) fn set(context: &mut Context, reply: &mut Reply) -> Result<()> {
     };
     let at = context.db.at(context.arg(1))?;
     let value = context.arg(2).clone();
-    if options.get {
+    if let Some(expected) = options.expected {
+        let comparison = strings::compare_and_set(&mut context.db, &at, expected, value, expiry)?;
+        reply_comparison(reply, comparison);
+    } else if options.get {
         let old = strings::get_and_set(&mut context.db, &at, value, options.condition, expiry)?;
         reply_value(reply, old.as_deref());
     } else if strings::set(&mut context.db, &at, value, options.condition, expiry)? {

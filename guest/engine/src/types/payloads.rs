@@ -1,0 +1,88 @@
+//! Values as payloads of DUMP, and back. The bytes are [`crate::rdb`]'s affair.
+
+use super::keys::{self, ExpireOnly};
+use super::lists::{self, End};
+use super::sorted_sets::ranges::{self, Range, Selection};
+use super::strings::{self, Condition, Expiry};
+use super::{hashes, sets, sorted_sets};
+use crate::db::Db;
+use crate::error::{Error, Result, texts};
+use crate::layout::{Body, KeyAt, Kind, Meta};
+use crate::rdb::{Encoder, Field, Refusal, Value};
+use bytes::Bytes;
+
+const WRONG_FOOTER: Error = Error::client("ERR DUMP payload version or checksum are wrong");
+const BAD_FORMAT: Error = Error::client("ERR Bad data format");
+const FIELD_EXPIRY: Error = Error::client("ERR a hash with fields that expire cannot be restored");
+
+impl From<Refusal> for Error {
+    /// Redis' texts; its own reasons are in its log only.
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Footer => WRONG_FOOTER,
+            Refusal::Format(_) => BAD_FORMAT,
+            Refusal::TooLarge => texts::STRING_TOO_LONG,
+        }
+    }
+}
+
+/// Appends the payload of what is under a key, of which `meta` is the meta, to `out`, element by element.
+///
+/// # Errors
+/// `ERR string exceeds maximum allowed size (proto-max-bulk-len)` for a payload that no client could send back; store errors,
+/// corrupt records. What has been appended is no payload then.
+pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<()> {
+    let mut payload = Encoder::new(out, db.max_string_bytes, meta.kind());
+    match &meta.body {
+        Body::String(value) => payload.string(value),
+        Body::Collection(collection) => {
+            payload.length(collection.count);
+            match collection.kind {
+                Kind::List => lists::each(db, at, 0, -1, |element| payload.string(element))?,
+                Kind::Set => sets::each(db, at, |member| payload.string(member))?,
+                Kind::SortedSet => ranges::each(db, at, &Selection::all_of(Range::Ranks(0, -1)), |member, score| {
+                    payload.string(&member);
+                    payload.score(score);
+                })?,
+                Kind::Hash => hashes::each(db, at, |name, value| {
+                    payload.string(name);
+                    payload.string(value);
+                })?,
+                Kind::String => {}
+            }
+        }
+    }
+    Ok(payload.finish()?)
+}
+
+/// Stores a value under a key that is absent, with an expiry that is ahead.
+///
+/// # Errors
+/// The error for strings above `proto-max-bulk-len`; the one for fields that expire; store errors.
+pub fn restore(db: &mut Db, at: &KeyAt, value: Value, expire_at_ms: Option<u64>) -> Result<()> {
+    match value {
+        Value::String(value) => {
+            strings::set(db, at, value, Condition::Always, Expiry::Never)?;
+        }
+        Value::List(elements) => {
+            lists::push(db, at, End::Tail, &elements)?;
+        }
+        Value::Set(members) => {
+            sets::add(db, at, &members)?;
+        }
+        Value::SortedSet(members) => sorted_sets::replace(db, at, &members)?,
+        Value::Hash(fields) => restore_hash(db, at, fields)?,
+    }
+    if let Some(expire_at_ms) = expire_at_ms {
+        keys::expire(db, at, expire_at_ms, ExpireOnly::default())?;
+    }
+    Ok(())
+}
+
+/// The place where fields get the expiries that payloads of Redis 7.4 have, once fields can expire.
+fn restore_hash(db: &mut Db, at: &KeyAt, fields: Vec<Field>) -> Result<()> {
+    let pair = |field: Field| field.expire_at_ms.map_or(Ok((field.name, field.value)), |_| Err(FIELD_EXPIRY));
+    let pairs: Vec<(Bytes, Bytes)> = fields.into_iter().map(pair).collect::<Result<_>>()?;
+    hashes::set(db, at, &pairs)?;
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Scans of the keys of a db, or of the fields of a hash, between two names: in byte order, either way, without a state between two
+//! steps but the name at which the next one begins. Blackwidow has them as PKScanRange and PKHScanRange, Redis has nothing like it.
+
+use crate::db::Db;
+use crate::error::{Error, Result};
+use crate::layout::{KeyAt, Kind, Meta, RecordRange};
+use crate::scan::Filter;
+use crate::store::{Direction, KeyRange};
+use crate::transaction::Scan;
+use bytes::Bytes;
+
+/// Pika's text.
+const REVERSED_RANGE: Error = Error::client("ERR Invalid argument: error in given range");
+
+/// Most records that one step reads, those of other types and expired ones included.
+const MAX_STEP_RECORDS: usize = 1 << 16;
+/// A step ends once it has read this many bytes of records.
+const MAX_STEP_BYTES: usize = 16 << 20;
+
+/// Names from one to another, both included; an empty one leaves its end open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The first name on the way: the greater one where the scan goes backwards.
+    pub first: Bytes,
+    /// The last one.
+    pub last: Bytes,
+    /// The way.
+    pub direction: Direction,
+}
+
+/// What one step found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step<T> {
+    /// The elements that the filter takes, in the order of the scan.
+    pub elements: Vec<T>,
+    /// Where the next step begins. Empty: the scan is over.
+    pub next: Bytes,
+}
+
+/// One step over the keys of `kind`, with what is under them. The filter's count is of keys visited, also of those that its pattern
+/// leaves out. A step ends earlier where it has read too many other records.
+///
+/// # Errors
+/// Pika's error for a first key behind the last one; store errors, corrupt records.
+pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Meta)>> {
+    let (layout, now_ms, space) = (db.layout, db.now_ms, db.at(&Bytes::new())?.space);
+    let (keyspace, all) = layout.keys(space, b"");
+    let range = cut(all, bounds, |name| layout.keys(space, name).1.start)?;
+    step(db, (keyspace, range), bounds.direction, filter, |key, value| {
+        let (key, meta) = layout.decode_key(key, value)?;
+        let is_wanted = meta.kind() == kind && !meta.is_expired(now_ms);
+        Ok((key.clone(), is_wanted.then_some((key, meta))))
+    })
+}
+
+/// One step over the fields of a hash, with their values; over at once where there is no hash. The filter's count is of fields
+/// visited.
+///
+/// # Errors
+/// As [`keys`]; WRONGTYPE where the key holds another type.
+pub fn fields(db: &mut Db, at: &KeyAt, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Bytes)>> {
+    let layout = db.layout;
+    let Some((_, hash)) = db.find_collection(at, Kind::Hash)? else {
+        cut(KeyRange::all(), bounds, <[u8]>::to_vec)?;
+        return Ok(Step { elements: Vec::new(), next: Bytes::new() });
+    };
+    let (keyspace, all) = layout.fields(at, hash.version);
+    let range = cut(all, bounds, |name| layout.field(at, hash.version, name).1.to_vec())?;
+    step(db, (keyspace, range), bounds.direction, filter, |key, value| {
+        let field = layout.decode_field(key)?;
+        let value = layout.decode_field_value(key, value)?.value;
+        Ok((field.clone(), Some((field, value))))
+    })
+}
+
+/// The part of a range of records between the records of two names.
+fn cut(mut range: KeyRange, bounds: &Bounds, record: impl Fn(&[u8]) -> Vec<u8>) -> Result<KeyRange> {
+    let (low, high) = match bounds.direction {
+        Direction::Forward => (&bounds.first, &bounds.last),
+        Direction::Reverse => (&bounds.last, &bounds.first),
+    };
+    if !high.is_empty() && low > high {
+        return Err(REVERSED_RANGE);
+    }
+    if !low.is_empty() {
+        range.start = record(low);
+    }
+    if !high.is_empty() {
+        // In byte order nothing is between a name and itself with a zero byte.
+        range.end = Some(record(&[high.as_ref(), &[0]].concat()));
+    }
+    Ok(range)
+}
+
+/// Visits records until the filter's count is reached. `decode` tells a record's name, and the element unless it is to be passed over.
+fn step<T>(
+    db: &mut Db,
+    (keyspace, range): RecordRange,
+    direction: Direction,
+    filter: &Filter,
+    decode: impl Fn(&Bytes, &Bytes) -> Result<(Bytes, Option<T>)>,
+) -> Result<Step<T>> {
+    let mut step = Step { elements: Vec::new(), next: Bytes::new() };
+    let (mut visited, mut records, mut bytes) = (0, 0, 0);
+    // One more than asked for: it tells whether the scan is over.
+    let mut scan = Scan::new(keyspace, range, direction, filter.count.saturating_add(1));
+    while let Some((key, value)) = db.transaction.next(&mut scan)? {
+        let (name, element) = decode(&key, &value)?;
+        let is_full = visited >= filter.count && element.is_some() || records >= MAX_STEP_RECORDS || bytes >= MAX_STEP_BYTES;
+        // The empty name would say that the scan is over: it is the last one then, and this step takes it along.
+        if is_full && !name.is_empty() {
+            step.next = name;
+            break;
+        }
+        records += 1;
+        bytes += key.len() + value.len();
+        let Some(element) = element else { continue };
+        visited += 1;
+        if filter.takes(&name) {
+            step.elements.push(element);
+        }
+    }
+    Ok(step)
+}
