@@ -110,6 +110,38 @@ fn expired_keys_are_neither_dumped_nor_loaded() {
 }
 
 #[test]
+fn expired_fields_are_neither_dumped_nor_loaded() {
+    let mut keeper = Keeper::new();
+    let times = [Some(NOW_MS), Some(NOW_MS + 9), Some(NOW_MS), None];
+    let (mixed, due) = (line(0, "a", None, &expiring_hash(&times)), line(0, "b", None, &expiring_hash(&times[..1])));
+    keeper.load(&(mixed.clone() + &due));
+    keeper.now_ms.set(NOW_MS + 1);
+    let live = r#"{"db":0,"key":"YQ==","type":"hash","expire_at_ms":null,"fields":[["ZjE=","djE=",1700000000009],["ZjM=","djM="]]}"#;
+    for max_bytes in [1, 1000] {
+        assert_eq!(keeper.dump(max_bytes), format!("{live}\n"));
+    }
+    let mut other = Keeper::new();
+    other.now_ms.set(NOW_MS + 1);
+    assert_eq!(other.engine.load((mixed + &due).as_bytes()), Ok(LoadReport { keys: 1, expired: 1 }));
+    assert_eq!(other.sizes(), "meta 1, data 2, score 0, expiry 0, garbage 0, field-expiry 2");
+    assert_eq!(other.dump(1000), format!("{live}\n"));
+    assert_eq!(other.check(100), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_that_is_begun_has_its_first_field_also_where_the_clock_goes_on() {
+    let mut keeper = Keeper::new();
+    keeper.load(&line(0, "a", None, &expiring_hash(&[Some(NOW_MS); 3])));
+    let mut cursor = Vec::new();
+    let mut dump = keeper.engine.dump(&mut cursor, 1).unwrap();
+    keeper.now_ms.set(NOW_MS + 1);
+    while !cursor.is_empty() {
+        dump.extend(keeper.engine.dump(&mut cursor, 1).unwrap());
+    }
+    assert_eq!(Keeper::new().engine.load(&dump), Ok(LoadReport { keys: 1, expired: 0 }));
+}
+
+#[test]
 fn a_collection_that_changes_under_a_dump_still_makes_a_whole_line() {
     let mut keeper = Keeper::new();
     keeper.load(&line(0, "a", None, &hash(500)));
@@ -143,7 +175,14 @@ fn a_line_that_is_wrong_is_refused_with_its_number_and_the_reason() {
         (r#"{"db":99,"key":"","expire_at_ms":null,"type":"string","value":""}"#, "DB index is out of range"),
         (r#"{"db":0,"key":"","expire_at_ms":null,"type":"hash","fields":{}}"#, "fields is not an array"),
         (r#"{"db":0,"key":"","expire_at_ms":null,"type":"hash","fields":[]}"#, "fields is empty"),
-        (r#"{"db":0,"key":"","expire_at_ms":null,"type":"hash","fields":[["YQ=="]]}"#, "a field is not an array of two texts"),
+        (
+            r#"{"db":0,"key":"","expire_at_ms":null,"type":"hash","fields":[["YQ=="]]}"#,
+            "a field is not an array of two texts and, where it expires, a number",
+        ),
+        (
+            r#"{"db":0,"key":"","expire_at_ms":null,"type":"hash","fields":[["YQ==","",-1]]}"#,
+            "a field's expiry is not a number of milliseconds",
+        ),
         (
             r#"{"db":0,"key":"","expire_at_ms":null,"type":"hash","fields":[["YQ==",""],["YQ==","a"]]}"#,
             "a field's value is not base64: Invalid input length: 1",

@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod measured;
 
 use common::Client;
+use measured::{Cost, Measured};
+use orbweaver_engine::store::MemoryStore;
 
 /// The clock of a new client.
 const NOW: u64 = 1_700_000_000_000;
@@ -360,4 +363,31 @@ fn the_encoding_is_named_as_in_redis() {
         &mut client(),
         &[("OBJECT ENCODING h", "$8 listpack"), ("HPEXPIRE h 50 FIELDS 1 a", "*1 :1"), ("OBJECT ENCODING h", "$10 listpackex")],
     );
+}
+
+#[test]
+fn what_does_not_expire_yet_costs_no_more_than_a_plain_hash() {
+    let mut measured = Measured::on(MemoryStore::new());
+    check(
+        &mut measured.client,
+        &[
+            ("HSET plain a 1 b 2 c 3", ":3"),
+            ("HSET early a 1 b 2 c 3", ":3"),
+            ("HPEXPIRE early 1000 FIELDS 2 a b", "*2 :1 :1"),
+            ("HSET late a 1 b 2 c 3", ":3"),
+            ("HPEXPIRE late 10 FIELDS 3 a b c", "*3 :1 :1 :1"),
+        ],
+    );
+    // The meta record, and the record of the field that is asked for.
+    for key in ["plain", "early"] {
+        for (command, records) in [(format!("HLEN {key}"), 1), (format!("EXISTS {key}"), 1), (format!("HGET {key} a"), 2)] {
+            assert_eq!(measured.cost_of(&command).0.records_read, records, "{command}");
+        }
+    }
+    for (command, puts) in [("HSET plain a 2", 1), ("HSET plain d 4", 2), ("HSET early c 2", 1), ("HPEXPIRE early 2000 FIELDS 1 c", 3)] {
+        assert_eq!(measured.cost_of(command).0.puts, puts, "{command}");
+    }
+    // The last record of the index tells that all fields are past their time.
+    measured.client.wait_ms(11);
+    assert_eq!(measured.cost_of("EXISTS late"), (Cost { calls: 3, records_read: 2, ..Cost::default() }, ":0".into()));
 }

@@ -27,14 +27,67 @@ fn a_key_is_removed_when_its_time_is_past_and_not_at_it() {
 }
 
 #[test]
-fn with_nothing_to_do_a_sweep_costs_two_scans() {
+fn with_nothing_to_do_a_sweep_costs_three_scans() {
     let (store, plan) = (MemoryStore::new(), FaultPlan::default());
     let mut keeper = Keeper::over(store.clone(), FaultStore::new(store, plan.clone(), StoreError::Conflict));
     keeper.load(&line(0, "k", Some(NOW_MS + 1), &hash(100)));
     plan.fail_at(0);
     assert_eq!(keeper.sweep(1000), Swept::default());
-    // Two transactions are begun, each scans once.
-    assert_eq!(plan.calls(), 4);
+    // Three transactions are begun, each scans once.
+    assert_eq!(plan.calls(), 6);
+}
+
+#[test]
+fn fields_are_removed_when_their_time_is_past_in_steps_and_nobody_touches_them() {
+    let mut keeper = Keeper::new();
+    let times: Vec<Option<u64>> = (0..600).map(|n| [Some(NOW_MS), Some(NOW_MS + 1), None][n % 3]).collect();
+    keeper.load(&line(0, "mixed", None, &expiring_hash(&times)));
+    keeper.load(&line(2, "all", Some(NOW_MS + 9), &expiring_hash(&[Some(NOW_MS); 100])));
+    assert_eq!(keeper.sweep(100), Swept::default());
+    keeper.now_ms.set(NOW_MS + 1);
+    let first = keeper.engine.sweep(60).unwrap();
+    assert!(first.more && first.expired_keys == 1 && (1..=60).contains(&first.records), "{first:?}");
+    assert_eq!(keeper.check(1000), Vec::<String>::new());
+    keeper.sweep(60);
+    assert_eq!(keeper.sizes(), "meta 1, data 400, score 0, expiry 0, garbage 0, field-expiry 201");
+    keeper.now_ms.set(NOW_MS + 2);
+    keeper.sweep(7);
+    assert_eq!(keeper.sizes(), "meta 1, data 200, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.check(1000), Vec::<String>::new());
+}
+
+#[test]
+fn a_removed_hash_leaves_nothing_of_its_fields_that_expire() {
+    for fields in [3, 300] {
+        let mut keeper = Keeper::new();
+        keeper.load(&line(0, "h", None, &expiring_hash(&vec![Some(NOW_MS + 5); fields])));
+        keeper.load(&line(1, "flushed", None, &expiring_hash(&vec![Some(NOW_MS + 5); fields])));
+        keeper.load(&line(0, "replaced", None, &expiring_hash(&vec![Some(NOW_MS + 5); fields])));
+        assert!(keeper.remove("h") < 100);
+        keeper.flush(1);
+        keeper.load(&line(0, "replaced", None, &string("v")));
+        assert_eq!(keeper.check(1000), Vec::<String>::new());
+        keeper.sweep(50);
+        assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0");
+    }
+}
+
+#[test]
+fn damaged_records_of_expiries_do_not_stop_the_sweep() {
+    let mut keeper = Keeper::new();
+    keeper.load(&line(0, "a", None, &expiring_hash(&[Some(NOW_MS), None])));
+    keeper.load(&line(0, "b", None, &expiring_hash(&[Some(NOW_MS + 1), None])));
+    let stale = |key, value| ("field-expiry", hex(key), Some(hex(value)));
+    keeper.damage(&[
+        stale("02 0000000000000001 0000000000000007", "00000001 6e6f6e65"),
+        stale("02 0000000000000001 0000000000000008", "00"),
+        stale("02 0000000000000001", "00000001 61"),
+        // The hash `b` has lost the record of its field.
+        ("field-expiry", hex("01 0000000000000002 0000018bcfe56801 6630"), None),
+    ]);
+    keeper.now_ms.set(NOW_MS + 2);
+    assert_eq!(keeper.sweep(100).records, 2);
+    assert_eq!(keeper.sizes(), "meta 2, data 3, score 0, expiry 0, garbage 0, field-expiry 3");
 }
 
 #[test]
@@ -48,7 +101,7 @@ fn a_large_collection_goes_with_one_small_write_and_one_range_for_each_keyspace(
     assert_eq!(keeper.sizes(), "meta 0, data 40000, score 20000, expiry 0, garbage 2, field-expiry 0");
     plan.fail_at(0);
     assert_eq!(keeper.sweep(100), Swept { expired_keys: 0, records: 2, ranges: 3, more: false });
-    assert!(plan.calls() < 10, "{}", plan.calls());
+    assert!(plan.calls() < 12, "{}", plan.calls());
     assert_eq!(keeper.sizes(), NOTHING);
 }
 
@@ -137,6 +190,8 @@ fn wherever_a_sweep_is_interrupted_the_next_one_finishes_it() {
             keeper.load(&line(0, "removed", None, &sorted_set(&[1.0, 2.0])));
             keeper.load(&line(1, "flushed", None, &set(3)));
             keeper.load(&line(0, "kept", None, &items(3)));
+            keeper.load(&line(0, "gone", None, &expiring_hash(&[Some(NOW_MS); 4])));
+            keeper.load(&line(0, "fading", None, &expiring_hash(&[[Some(NOW_MS); 20].as_slice(), &[None, Some(NOW_MS + 1)]].concat())));
             keeper.remove("removed");
             keeper.flush(1);
             keeper.now_ms.set(NOW_MS + 1);
@@ -146,7 +201,7 @@ fn wherever_a_sweep_is_interrupted_the_next_one_finishes_it() {
             assert_eq!(failed.is_some(), struck && error != StoreError::Conflict, "call {call}");
             assert_eq!(keeper.check(100), Vec::<String>::new(), "call {call}");
             keeper.sweep(8);
-            assert_eq!(keeper.sizes(), "meta 1, data 3, score 0, expiry 0, garbage 0, field-expiry 0", "call {call}");
+            assert_eq!(keeper.sizes(), "meta 2, data 5, score 0, expiry 0, garbage 0, field-expiry 2", "call {call}");
             if call > 100 {
                 break;
             }

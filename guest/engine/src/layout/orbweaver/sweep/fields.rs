@@ -2,8 +2,8 @@
 
 use super::Sweep;
 use crate::error::{Error, Result};
-use crate::layout::field_expiry::{FieldExpiries, is_gone};
-use crate::layout::orbweaver::field_expiry::{decode, fields_of, hashes_due, of_hash};
+use crate::layout::field_expiry::{FieldExpiries, FieldIndex, is_gone};
+use crate::layout::orbweaver::field_expiry::{decode, hashes_due, of_hash};
 use crate::layout::orbweaver::{Orbweaver, records};
 use crate::layout::{Body, Collection, KeyAt, Layout, Meta, Swept};
 use crate::store::Direction;
@@ -101,7 +101,8 @@ impl Orbweaver {
             done.more = true;
             return Ok(0);
         }
-        let mut scan = Scan::new(self.field_expiry, fields_of(hash.version), Direction::Forward, room.saturating_add(1));
+        let (keyspace, range) = self.records(at, hash.version);
+        let mut scan = Scan::new(keyspace, range, Direction::Forward, room.saturating_add(1));
         let mut fields: Vec<(Bytes, Bytes)> = Vec::new();
         let mut next_ms = None;
         while let Some((key, _)) = transaction.next(&mut scan)? {
@@ -112,6 +113,10 @@ impl Orbweaver {
                 break;
             }
             fields.push((key, field));
+        }
+        if fields.is_empty() {
+            let (keyspace, range) = self.records(at, hash.version);
+            return Err(self.missing(&(keyspace, range.start.into())));
         }
         let removed = u64::try_from(fields.len()).unwrap_or(u64::MAX);
         for (key, field) in &fields {
