@@ -2,11 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+mod keeper;
 mod measured;
 
 use common::Client;
+use keeper::{Keeper, hex};
 use measured::{Cost, Measured};
-use orbweaver_engine::store::MemoryStore;
+use orbweaver_engine::store::{MemoryStore, Order, Scope, Store};
+use orbweaver_engine::transaction::Transaction;
 
 /// The clock of a new client.
 const NOW: u64 = 1_700_000_000_000;
@@ -390,4 +393,28 @@ fn what_does_not_expire_yet_costs_no_more_than_a_plain_hash() {
     // The last record of the index tells that all fields are past their time.
     measured.client.wait_ms(11);
     assert_eq!(measured.cost_of("EXISTS late"), (Cost { calls: 3, records_read: 2, ..Cost::default() }, ":0".into()));
+}
+
+#[test]
+fn a_store_from_before_there_were_such_fields_is_opened_in_place() {
+    let mut store = MemoryStore::new();
+    let records = [
+        ("system", "666f726d6174", "6f7262776561766572 00000001"),
+        ("system", "6e6578742d76657273696f6e", "0000000000001001"),
+        ("meta", "00000001 68", "02 00 0000000000000001 0000000000000002"),
+        ("data", "0000000000000001 61", "00 31"),
+        ("data", "0000000000000001 62", "00 32"),
+    ];
+    let keyspaces = records.map(|(name, ..)| store.open_keyspace(name, Order::Bytes).unwrap());
+    let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+    for (keyspace, (_, key, value)) in keyspaces.into_iter().zip(records) {
+        transaction.put(keyspace, hex(key), hex(value)).unwrap();
+    }
+    transaction.commit().unwrap();
+    let mut client = Client::on(&store);
+    let steps = [("HGETALL h", "*4 $1 a $1 1 $1 b $1 2"), ("HTTL h FIELDS 1 a", "*1 :-1"), ("HPEXPIRE h 5 FIELDS 1 a", "*1 :1")];
+    check(&mut client, &steps);
+    client.wait_ms(6);
+    assert_eq!(client.run("HLEN h"), ":1");
+    assert_eq!(Keeper::over(store.clone(), store).check(100), Vec::<String>::new());
 }

@@ -131,7 +131,7 @@ impl Model {
             Step::Set { key, fields } => {
                 let hash = self.fields(key);
                 let before = hash.len();
-                fields.iter().for_each(|field| drop(hash.insert(*field, (value, None))));
+                hash.extend(fields.iter().map(|field| (*field, (value, None))));
                 let pairs: String = fields.iter().map(|field| format!(" f{field} {value}")).collect();
                 (format!("HSET {key}{pairs}"), format!(":{}", hash.len() - before))
             }

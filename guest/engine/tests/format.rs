@@ -69,13 +69,7 @@ fn the_worked_example_of_fields_that_expire_is_what_the_engine_writes() {
         keeper.sweep(100);
     };
     let set = ["HSET h a 1 b 2 c 3", "HPEXPIREAT h 4102444800000 FIELDS 1 a", "HPEXPIREAT h 4102444800500 FIELDS 1 b"];
-    let steps: [&dyn Fn(&mut Keeper); 5] = [
-        &|_| run(&set),
-        &|_| run(&["RENAME h i"]),
-        &sweep,
-        &|_| run(&["DEL i"]),
-        &sweep,
-    ];
+    let steps: [&dyn Fn(&mut Keeper); 5] = [&|_| run(&set), &|_| run(&["RENAME h i"]), &sweep, &|_| run(&["DEL i"]), &sweep];
     follow("Worked example of fields that expire", keeper, &steps);
 }
 

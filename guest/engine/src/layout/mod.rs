@@ -175,7 +175,7 @@ pub type RecordRange = (Keyspace, KeyRange);
 pub struct Swept {
     /// Keys that were removed because their time, or that of all their fields, is past.
     pub expired_keys: u64,
-    /// Dead records that were removed one by one.
+    /// Dead records, and fields past their time, that were removed one by one.
     pub records: u64,
     /// Dead ranges that were removed as a whole.
     pub ranges: u64,

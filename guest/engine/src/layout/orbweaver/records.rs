@@ -413,6 +413,8 @@ mod tests {
             ("06 00", 0, "an unknown kind"),
             ("01", 1, "flags are missing"),
             ("01 02", 1, "unknown flags"),
+            ("02 04", 1, "unknown flags"),
+            ("04 02", 1, "unknown flags"),
             ("01 01 00000000000000", 2, "an expiry is cut short"),
             ("02 00 00000000000000", 2, "a version is cut short"),
             ("02 00 0000000000000007 000000", 10, "a count is cut short"),
