@@ -24,11 +24,11 @@ impl Sweep<'_, '_> {
         while left > 0 {
             let limit = left.min(self.step);
             let found = self.read(self.layout.field_expiry, &mut due, limit)?;
-            let is_last = found.len() < limit;
+            let (looked_at, is_last) = (found.len(), found.len() < limit);
             // What cannot be read is left to the check to name.
             let hashes: Vec<Due> = found.into_iter().filter_map(Due::from_record).collect();
             let step = self.remove_due_fields(&hashes, limit);
-            left = left.saturating_sub(step.as_ref().map_or(hashes.len(), |done| hashes.len().max(removed_records(done))));
+            left = left.saturating_sub(step.as_ref().map_or(0, removed_records).max(looked_at));
             self.count(step)?;
             if is_last {
                 return Ok(left);
