@@ -1,5 +1,5 @@
 //! Expiries of hash fields: every command and option with its literal replies, over the memory store with a clock moved by hand.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 mod keeper;

@@ -1,15 +1,20 @@
 //! The sweep, over the memory store.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
 mod keeper;
 
+use bytes::Bytes;
+use common::Client;
 use keeper::*;
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::layout::{Collection, Kind, Layout, Swept};
 use orbweaver_engine::session::Engine;
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
-use orbweaver_engine::store::{MemoryStore, Scope, StoreError};
+use orbweaver_engine::store::{
+    Batch, Direction, KeyRange, Keyspace, Limits, MemoryStore, Order, Page, PageLimit, Scope, Store, StoreError,
+};
 
 #[test]
 fn a_key_is_removed_when_its_time_is_past_and_not_at_it() {
@@ -207,6 +212,70 @@ fn wherever_a_sweep_is_interrupted_the_next_one_finishes_it() {
             }
         }
     }
+}
+
+/// A store on which another client runs a command before the first transaction that writes.
+struct RunBetween {
+    inner: MemoryStore,
+    client: Client,
+    command: Option<&'static str>,
+}
+
+impl Store for RunBetween {
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
+        self.inner.open_keyspace(name, order)
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.inner.order(keyspace)
+    }
+
+    fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
+        if *scope != Scope::Read
+            && let Some(command) = self.command.take()
+        {
+            assert_eq!(self.client.run(command), "+OK");
+        }
+        self.inner.begin(scope)
+    }
+
+    fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.inner.get(keyspace, key)
+    }
+
+    fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
+        self.inner.scan(keyspace, range, direction, limit)
+    }
+
+    fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
+        self.inner.revisions(keys)
+    }
+
+    fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
+        self.inner.commit(batch, changed)
+    }
+
+    fn rollback(&mut self) {
+        self.inner.rollback();
+    }
+}
+
+#[test]
+fn a_hash_that_is_renamed_under_a_sweep_keeps_what_leads_to_its_fields() {
+    let store = MemoryStore::new();
+    let mut keeper = Keeper::over(store.clone(), store.clone());
+    keeper.load(&line(0, "from", None, &expiring_hash(&[Some(NOW_MS), None])));
+    let between = RunBetween { inner: store.clone(), client: Client::on(&store), command: Some("RENAME from to") };
+    let mut sweeper = Keeper::over(store, between);
+    sweeper.now_ms.set(NOW_MS + 1);
+    assert_eq!(sweeper.engine.sweep(100).unwrap().records, 0);
+    assert_eq!(keeper.check(100), Vec::<String>::new());
+    sweeper.sweep(100);
+    assert_eq!(keeper.sizes(), "meta 1, data 1, score 0, expiry 0, garbage 0, field-expiry 0");
 }
 
 #[test]

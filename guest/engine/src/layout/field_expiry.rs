@@ -1,7 +1,7 @@
 //! Fields that expire: what a hash's head says of them, the index that finds them by their time, and which keys are gone with them.
 
 use super::{Collection, KeyAt, Layout, Meta, RecordKey, RecordRange};
-use crate::error::{Error, Result, texts};
+use crate::error::{Result, texts};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -106,7 +106,8 @@ fn end_ms(layout: &dyn Layout, transaction: &mut Transaction<'_>, at: &KeyAt, ve
     let index = index(layout)?;
     let (keyspace, range) = index.records(at, version);
     let start = Bytes::copy_from_slice(&range.start);
-    let missing = |()| -> Error { layout.missing(&(keyspace, start)) };
-    let (key, _) = transaction.first(keyspace, range, direction)?.ok_or(()).map_err(missing)?;
-    index.decode(&key)
+    match transaction.first(keyspace, range, direction)? {
+        Some((key, _)) => index.decode(&key),
+        None => Err(layout.missing(&(keyspace, start))),
+    }
 }
