@@ -20,8 +20,20 @@ const NEW_ARITIES: &[(&str, &str)] = &[
     ("zrevrank", "(integer) -3"),
 ];
 
-/// Commands that came with Redis 7.2.
-const NEW_COMMANDS: &[&str] = &["client|no-touch", "client|setinfo"];
+/// Commands that came with Redis 7.2, and the expiries of hash fields, which came with 7.4.
+const NEW_COMMANDS: &[&str] = &[
+    "client|no-touch",
+    "client|setinfo",
+    "hexpire",
+    "hexpireat",
+    "hexpiretime",
+    "hpersist",
+    "hpexpire",
+    "hpexpireat",
+    "hpexpiretime",
+    "hpttl",
+    "httl",
+];
 
 /// Commands that Redis has not: Pika's.
 const NOT_IN_REDIS: &[&str] =

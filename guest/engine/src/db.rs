@@ -5,7 +5,7 @@
 
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
-use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta};
+use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta, field_expiry};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 
@@ -77,13 +77,21 @@ impl Db<'_, '_> {
     /// Store errors, corrupt records.
     pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
         let Some(meta) = self.layout.find(self.transaction, at)? else { return Ok(None) };
-        if !meta.is_expired(self.now_ms) {
+        if !self.is_gone(at, &meta)? {
             return Ok(Some(meta));
         }
         if self.transaction.may_change(&at.lock_key()) {
             self.layout.write(self.transaction, at, Some(&meta), None)?;
         }
         Ok(None)
+    }
+
+    /// Whether what is stored under a key has expired as a whole, see [`field_expiry::is_gone`].
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn is_gone(&mut self, at: &KeyAt, meta: &Meta) -> Result<bool> {
+        field_expiry::is_gone(self.layout, self.transaction, at, meta, self.now_ms)
     }
 
     /// The string under a key, with its meta; `None` where there is no key.
@@ -141,7 +149,7 @@ impl Db<'_, '_> {
     pub fn new_collection(&mut self, kind: Kind, old: Option<&Meta>) -> Result<Collection> {
         let Self { layout, versions, now_ms, .. } = self;
         let version = layout.next_version(old, *now_ms, &mut || versions.take())?;
-        Ok(Collection { kind, version, count: 0, head: 0 })
+        Ok(Collection { kind, version, count: 0, head: 0, expiries: None })
     }
 
     /// Stores a changed head of a collection: removes the key where nothing is left in it, keeps its expiry otherwise.
@@ -152,8 +160,8 @@ impl Db<'_, '_> {
         let expire_at_ms = old.and_then(|old| old.expire_at_ms);
         if collection.count == 0 {
             // Its records are gone already: it leaves nothing to the sweep.
-            let emptied = Meta { expire_at_ms, body: Body::Collection(collection) };
-            return self.write(at, old.map(|_| &emptied), None);
+            let emptied = old.and_then(Meta::collection).map(|old| Body::Collection(Collection { count: 0, ..old }));
+            return self.write(at, emptied.map(|body| Meta { expire_at_ms, body }).as_ref(), None);
         }
         let new = Meta { expire_at_ms, body: Body::Collection(collection) };
         self.write(at, old, Some(&new))

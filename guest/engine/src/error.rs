@@ -104,6 +104,8 @@ pub mod texts {
     pub const NOT_FINITE: Error = Error::client("ERR increment would produce NaN or Infinity");
     /// A number that is too large for what it counts.
     pub const OUT_OF_RANGE: Error = Error::client("ERR value is out of range");
+    /// The layout of the database has no room for it.
+    pub const NO_FIELD_EXPIRY: Error = Error::client("ERR this layout cannot hold the expiry of a field");
     /// The key must exist.
     pub const NO_SUCH_KEY: Error = Error::client("ERR no such key");
     /// A db number outside of the configured ones.

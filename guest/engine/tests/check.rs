@@ -23,7 +23,8 @@ fn nothing_is_wrong_with_what_random_commands_write() {
     }
 }
 
-/// One key of every kind: string `s`; hash `h`, version 1; list `l`, version 2; set `m`, version 3; sorted set `z`, version 4.
+/// One key of every kind: string `s`; hash `h`, version 1; list `l`, version 2; set `m`, version 3; sorted set `z`, version 4; hash `y` with
+/// fields that expire, version 5.
 fn one_of_each() -> Keeper {
     let mut keeper = Keeper::new();
     keeper.load(&line(0, "s", Some(NOW_MS + 1), &string("v")));
@@ -31,6 +32,7 @@ fn one_of_each() -> Keeper {
     keeper.load(&line(0, "l", None, &items(3)));
     keeper.load(&line(0, "m", None, &set(2)));
     keeper.load(&line(0, "z", None, &sorted_set(&[1.5, -0.0])));
+    keeper.load(&line(0, "y", None, &expiring_hash(&[Some(NOW_MS + 5), Some(NOW_MS + 9), None])));
     keeper
 }
 
@@ -47,6 +49,9 @@ const H: &str = "00000001 68";
 const L: &str = "00000001 6c";
 const M: &str = "00000001 6d";
 const Z: &str = "00000001 7a";
+const Y: &str = "00000001 79";
+const Y_NEXT: &str = "02 0000018bcfe56805 0000000000000005";
+const Y_F0: &str = "01 0000000000000005 0000018bcfe56805 6630";
 
 const CASES: &[Case] = &[
     Case {
@@ -243,16 +248,83 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        name: "a hash that another key stands for in the order of expiries",
+        damage: &[("field-expiry", Y_NEXT, Some(H))],
+        found: &[
+            ("field-expiry", Y_NEXT, "it leads to another key"),
+            ("field-expiry", Y_NEXT, "it leads to no hash whose next field expires then"),
+        ],
+    },
+    Case {
+        name: "a hash whose next expiry is another one",
+        damage: &[("meta", Y, Some("02 02 0000018bcfe56806 0000000000000002 0000000000000005 0000000000000003"))],
+        found: &[
+            ("meta", Y, "the record of its next field expiry at 1700000000006 is missing"),
+            ("meta", Y, "its next field expires at 1700000000005, not at 1700000000006"),
+            ("field-expiry", Y_NEXT, "it leads to no hash whose next field expires then"),
+        ],
+    },
+    Case {
+        name: "a hash that counts too many fields that expire",
+        damage: &[("meta", Y, Some("02 02 0000018bcfe56805 0000000000000003 0000000000000005 0000000000000003"))],
+        found: &[("meta", Y, "the hash counts 3 but has 2 field-expiry records")],
+    },
+    Case {
+        name: "a hash that knows nothing of its fields that expire",
+        damage: &[("meta", Y, Some("02 00 0000000000000005 0000000000000003"))],
+        found: &[
+            ("data", "0000000000000005 6630", "a field expires that its hash does not know of"),
+            ("data", "0000000000000005 6631", "a field expires that its hash does not know of"),
+            ("field-expiry", Y_NEXT, "it leads to no hash whose next field expires then"),
+        ],
+    },
+    Case {
+        name: "a field that expires without a record of it",
+        damage: &[("field-expiry", "01 0000000000000005 0000018bcfe56809 6631", None)],
+        found: &[
+            ("data", "0000000000000005 6631", "the record of its expiry at 1700000000009 is missing"),
+            ("meta", Y, "the hash counts 2 but has 1 field-expiry records"),
+        ],
+    },
+    Case {
+        name: "records of fields that are not there, or do not expire then",
+        damage: &[
+            ("data", "0000000000000005 6630", Some("00 76")),
+            ("field-expiry", "01 0000000000000005 0000018bcfe5680a 7a", Some("00")),
+            ("field-expiry", "01 0000000000000007 0000018bcfe56805 66", Some("")),
+        ],
+        found: &[
+            ("field-expiry", Y_F0, "its field does not expire then"),
+            ("field-expiry", "01 0000000000000005 0000018bcfe5680a 7a", "its field does not exist"),
+            ("field-expiry", "01 0000000000000005 0000018bcfe5680a 7a", "its value is not empty"),
+            ("field-expiry", "01 0000000000000007 0000018bcfe56805 66", "its field does not exist"),
+            ("meta", Y, "the hash counts 2 but has 3 field-expiry records"),
+        ],
+    },
+    Case {
+        name: "records of expiries that cannot be read, or lead nowhere",
+        damage: &[
+            ("field-expiry", "03", Some("")),
+            ("field-expiry", "02 0000018bcfe56805 0000000000000009", Some("00000001 6e6f6e65")),
+            ("field-expiry", "02 0000018bcfe56805 00", Some("")),
+        ],
+        found: &[
+            ("field-expiry", "03", "an unknown kind of record at offset 0"),
+            ("field-expiry", "02 0000018bcfe56805 0000000000000009", "it leads to no hash whose next field expires then"),
+            ("field-expiry", "02 0000018bcfe56805 00", "a version is cut short at offset 9"),
+        ],
+    },
+    Case {
         name: "garbage that cannot be read, was never given, or is in use",
         damage: &[
             ("garbage", "07", Some("")),
-            ("garbage", "01 0000000000000005", Some("01 0000000000000002")),
+            ("garbage", "01 0000000000000006", Some("01 0000000000000002")),
             ("garbage", "01 0000000000009999", Some("02 0000000000000002")),
             ("garbage", "03 0000000000009999", Some("02 0000000000000002")),
             ("garbage", "02 00000001", Some("")),
         ],
         found: &[
-            ("garbage", "01 0000000000000005", "an unknown kind at offset 0"),
+            ("garbage", "01 0000000000000006", "an unknown kind at offset 0"),
             ("garbage", "01 0000000000009999", "version 39321 was never given"),
             ("garbage", "02 00000001", "space 1 is that of db 0"),
             ("garbage", "03 0000000000009999", "version 39321 was never given"),

@@ -1,15 +1,20 @@
 //! The sweep, over the memory store.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
 mod keeper;
 
+use bytes::Bytes;
+use common::Client;
 use keeper::*;
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::layout::{Collection, Kind, Layout, Swept};
 use orbweaver_engine::session::Engine;
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
-use orbweaver_engine::store::{MemoryStore, Scope, StoreError};
+use orbweaver_engine::store::{
+    Batch, Direction, KeyRange, Keyspace, Limits, MemoryStore, Order, Page, PageLimit, Scope, Store, StoreError,
+};
 
 #[test]
 fn a_key_is_removed_when_its_time_is_past_and_not_at_it() {
@@ -22,19 +27,72 @@ fn a_key_is_removed_when_its_time_is_past_and_not_at_it() {
     keeper.now_ms.set(NOW_MS + 1);
     let swept = keeper.sweep(100);
     assert_eq!((swept.expired_keys, swept.records, swept.ranges), (2, 6, 0));
-    assert_eq!(keeper.sizes(), "meta 2, data 0, score 0, expiry 1, garbage 0");
+    assert_eq!(keeper.sizes(), "meta 2, data 0, score 0, expiry 1, garbage 0, field-expiry 0");
     assert_eq!(keeper.engine.server().stats.expired_keys, 2);
 }
 
 #[test]
-fn with_nothing_to_do_a_sweep_costs_two_scans() {
+fn with_nothing_to_do_a_sweep_costs_three_scans() {
     let (store, plan) = (MemoryStore::new(), FaultPlan::default());
     let mut keeper = Keeper::over(store.clone(), FaultStore::new(store, plan.clone(), StoreError::Conflict));
     keeper.load(&line(0, "k", Some(NOW_MS + 1), &hash(100)));
     plan.fail_at(0);
     assert_eq!(keeper.sweep(1000), Swept::default());
-    // Two transactions are begun, each scans once.
-    assert_eq!(plan.calls(), 4);
+    // Three transactions are begun, each scans once.
+    assert_eq!(plan.calls(), 6);
+}
+
+#[test]
+fn fields_are_removed_when_their_time_is_past_in_steps_and_nobody_touches_them() {
+    let mut keeper = Keeper::new();
+    let times: Vec<Option<u64>> = (0..600).map(|n| [Some(NOW_MS), Some(NOW_MS + 1), None][n % 3]).collect();
+    keeper.load(&line(0, "mixed", None, &expiring_hash(&times)));
+    keeper.load(&line(2, "all", Some(NOW_MS + 9), &expiring_hash(&[Some(NOW_MS); 100])));
+    assert_eq!(keeper.sweep(100), Swept::default());
+    keeper.now_ms.set(NOW_MS + 1);
+    let first = keeper.engine.sweep(60).unwrap();
+    assert!(first.more && first.expired_keys == 1 && (1..=60).contains(&first.records), "{first:?}");
+    assert_eq!(keeper.check(1000), Vec::<String>::new());
+    keeper.sweep(60);
+    assert_eq!(keeper.sizes(), "meta 1, data 400, score 0, expiry 0, garbage 0, field-expiry 201");
+    keeper.now_ms.set(NOW_MS + 2);
+    keeper.sweep(7);
+    assert_eq!(keeper.sizes(), "meta 1, data 200, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.check(1000), Vec::<String>::new());
+}
+
+#[test]
+fn a_removed_hash_leaves_nothing_of_its_fields_that_expire() {
+    for fields in [3, 300] {
+        let mut keeper = Keeper::new();
+        keeper.load(&line(0, "h", None, &expiring_hash(&vec![Some(NOW_MS + 5); fields])));
+        keeper.load(&line(1, "flushed", None, &expiring_hash(&vec![Some(NOW_MS + 5); fields])));
+        keeper.load(&line(0, "replaced", None, &expiring_hash(&vec![Some(NOW_MS + 5); fields])));
+        assert!(keeper.remove("h") < 100);
+        keeper.flush(1);
+        keeper.load(&line(0, "replaced", None, &string("v")));
+        assert_eq!(keeper.check(1000), Vec::<String>::new());
+        keeper.sweep(50);
+        assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0");
+    }
+}
+
+#[test]
+fn damaged_records_of_expiries_do_not_stop_the_sweep() {
+    let mut keeper = Keeper::new();
+    keeper.load(&line(0, "a", None, &expiring_hash(&[Some(NOW_MS), None])));
+    keeper.load(&line(0, "b", None, &expiring_hash(&[Some(NOW_MS + 1), None])));
+    let stale = |key, value| ("field-expiry", hex(key), Some(hex(value)));
+    keeper.damage(&[
+        stale("02 0000000000000001 0000000000000007", "00000001 6e6f6e65"),
+        stale("02 0000000000000001 0000000000000008", "00"),
+        stale("02 0000000000000001", "00000001 61"),
+        // The hash `b` has lost the record of its field.
+        ("field-expiry", hex("01 0000000000000002 0000018bcfe56801 6630"), None),
+    ]);
+    keeper.now_ms.set(NOW_MS + 2);
+    assert_eq!(keeper.sweep(100).records, 2);
+    assert_eq!(keeper.sizes(), "meta 2, data 3, score 0, expiry 0, garbage 0, field-expiry 3");
 }
 
 #[test]
@@ -45,10 +103,10 @@ fn a_large_collection_goes_with_one_small_write_and_one_range_for_each_keyspace(
     keeper.load(&line(0, "zset", None, &sorted_set(&vec![1.5; 20_000])));
     assert!(keeper.remove("hash") < 50);
     assert!(keeper.remove("zset") < 50);
-    assert_eq!(keeper.sizes(), "meta 0, data 40000, score 20000, expiry 0, garbage 2");
+    assert_eq!(keeper.sizes(), "meta 0, data 40000, score 20000, expiry 0, garbage 2, field-expiry 0");
     plan.fail_at(0);
     assert_eq!(keeper.sweep(100), Swept { expired_keys: 0, records: 2, ranges: 3, more: false });
-    assert!(plan.calls() < 10, "{}", plan.calls());
+    assert!(plan.calls() < 12, "{}", plan.calls());
     assert_eq!(keeper.sizes(), NOTHING);
 }
 
@@ -79,7 +137,7 @@ fn the_keys_of_an_emptied_db_go_page_by_page() {
     let first = keeper.engine.sweep(20).unwrap();
     assert!(first.more && first.records <= 20, "{first:?}");
     keeper.sweep(20);
-    assert_eq!(keeper.sizes(), "meta 2, data 4, score 0, expiry 0, garbage 0");
+    assert_eq!(keeper.sizes(), "meta 2, data 4, score 0, expiry 0, garbage 0, field-expiry 0");
     assert_eq!(keeper.check(1000), Vec::<String>::new());
 }
 
@@ -92,7 +150,7 @@ fn an_expiry_record_that_no_key_has_any_more_goes_and_its_key_stays() {
     assert_eq!(keeper.sweep(100).records, 2);
     // The last one names no key at all: the sweep leaves it to the check.
     assert_eq!(keeper.check(100), ["expiry \\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05\\x00: a space is cut short at offset 8"]);
-    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 2, garbage 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 2, garbage 0, field-expiry 0");
 }
 
 #[test]
@@ -107,13 +165,13 @@ fn records_that_cannot_be_read_do_not_stop_the_sweep() {
     keeper.remove("c");
     keeper.now_ms.set(NOW_MS + 1);
     assert_eq!(keeper.sweep(1000).expired_keys, 1);
-    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 9");
+    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 9, field-expiry 0");
 }
 
 #[test]
 fn an_unfinished_collection_is_left_alone_for_an_hour() {
     let mut keeper = Keeper::new();
-    let collection = Collection { kind: Kind::Set, version: 1, count: 9, head: 0 };
+    let collection = Collection { kind: Kind::Set, version: 1, count: 9, head: 0, expiries: None };
     keeper.change(Scope::Exclusive, |transaction, layout| {
         assert_eq!(layout.reserve_versions(transaction, 10), Ok(1));
         layout.renew_unfinished(transaction, &collection, NOW_MS).unwrap();
@@ -137,6 +195,8 @@ fn wherever_a_sweep_is_interrupted_the_next_one_finishes_it() {
             keeper.load(&line(0, "removed", None, &sorted_set(&[1.0, 2.0])));
             keeper.load(&line(1, "flushed", None, &set(3)));
             keeper.load(&line(0, "kept", None, &items(3)));
+            keeper.load(&line(0, "gone", None, &expiring_hash(&[Some(NOW_MS); 4])));
+            keeper.load(&line(0, "fading", None, &expiring_hash(&[[Some(NOW_MS); 20].as_slice(), &[None, Some(NOW_MS + 1)]].concat())));
             keeper.remove("removed");
             keeper.flush(1);
             keeper.now_ms.set(NOW_MS + 1);
@@ -146,12 +206,76 @@ fn wherever_a_sweep_is_interrupted_the_next_one_finishes_it() {
             assert_eq!(failed.is_some(), struck && error != StoreError::Conflict, "call {call}");
             assert_eq!(keeper.check(100), Vec::<String>::new(), "call {call}");
             keeper.sweep(8);
-            assert_eq!(keeper.sizes(), "meta 1, data 3, score 0, expiry 0, garbage 0", "call {call}");
+            assert_eq!(keeper.sizes(), "meta 2, data 5, score 0, expiry 0, garbage 0, field-expiry 2", "call {call}");
             if call > 100 {
                 break;
             }
         }
     }
+}
+
+/// A store on which another client runs a command before the first transaction that writes.
+struct RunBetween {
+    inner: MemoryStore,
+    client: Client,
+    command: Option<&'static str>,
+}
+
+impl Store for RunBetween {
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
+        self.inner.open_keyspace(name, order)
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.inner.order(keyspace)
+    }
+
+    fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
+        if *scope != Scope::Read
+            && let Some(command) = self.command.take()
+        {
+            assert_eq!(self.client.run(command), "+OK");
+        }
+        self.inner.begin(scope)
+    }
+
+    fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.inner.get(keyspace, key)
+    }
+
+    fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
+        self.inner.scan(keyspace, range, direction, limit)
+    }
+
+    fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
+        self.inner.revisions(keys)
+    }
+
+    fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
+        self.inner.commit(batch, changed)
+    }
+
+    fn rollback(&mut self) {
+        self.inner.rollback();
+    }
+}
+
+#[test]
+fn a_hash_that_is_renamed_under_a_sweep_keeps_what_leads_to_its_fields() {
+    let store = MemoryStore::new();
+    let mut keeper = Keeper::over(store.clone(), store.clone());
+    keeper.load(&line(0, "from", None, &expiring_hash(&[Some(NOW_MS), None])));
+    let between = RunBetween { inner: store.clone(), client: Client::on(&store), command: Some("RENAME from to") };
+    let mut sweeper = Keeper::over(store, between);
+    sweeper.now_ms.set(NOW_MS + 1);
+    assert_eq!(sweeper.engine.sweep(100).unwrap().records, 0);
+    assert_eq!(keeper.check(100), Vec::<String>::new());
+    sweeper.sweep(100);
+    assert_eq!(keeper.sizes(), "meta 1, data 1, score 0, expiry 0, garbage 0, field-expiry 0");
 }
 
 #[test]

@@ -60,8 +60,9 @@ impl Time {
         at.ok_or_else(|| invalid(command))
     }
 
-    /// `None` where the time is beyond the largest `i64`, or the number cannot be multiplied.
-    fn to_ms(self, number: i64, now_ms: u64) -> Option<u64> {
+    /// The Unix time in milliseconds of a number. `None` where it is beyond the largest `i64`, or the number cannot be multiplied.
+    #[must_use]
+    pub fn to_ms(self, number: i64, now_ms: u64) -> Option<u64> {
         let ms = match self.unit {
             Unit::Seconds => number.checked_mul(1000)?,
             Unit::Milliseconds => number,
@@ -109,7 +110,9 @@ impl<'a> ExpiryOption<'a> {
     }
 }
 
-fn invalid(command: &str) -> Error {
+/// Redis' error for a time out of range. `command` is the name in lower case.
+#[must_use]
+pub fn invalid(command: &str) -> Error {
     Error::Client(format!("ERR invalid expire time in '{command}' command").into())
 }
 

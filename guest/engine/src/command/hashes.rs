@@ -20,7 +20,7 @@ const FAST_WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST);
 /// Frees memory, so Redis never refuses it for want of any.
 const FAST_REMOVAL: Flags = Flags::WRITE.and(Flags::FAST);
 
-/// The rows of this group.
+/// The rows of this file.
 pub const COMMANDS: &[Command] = &[
     row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel),
     row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists),
@@ -43,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
 type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
 
 /// A row of the group: every command has its one key in the first place.
-const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: Handler) -> Command {
+pub(super) const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: Handler) -> Command {
     Command { name, arity, flags, keys: KeySpec::FIRST, group: Group::Hash, since, summary, subcommands: &[], run: Run::Data(run) }
 }
 
@@ -88,7 +88,7 @@ fn hdel(context: &mut Context, reply: &mut Reply) -> Result<()> {
 fn hincrby(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let increment = integer(context.arg(3))?;
     let (at, field) = (context.db.at(context.arg(1))?, context.arg(2).clone());
-    reply.integer(hashes::add_integer(&mut context.db, &at, field, increment)?);
+    reply.integer(hashes::add_integer(&mut context.db, &at, &field, increment)?);
     Ok(())
 }
 
@@ -98,7 +98,7 @@ fn hincrbyfloat(context: &mut Context, reply: &mut Reply) -> Result<()> {
         return Err(Error::client("ERR value is NaN or Infinity"));
     }
     let (at, field) = (context.db.at(context.arg(1))?, context.arg(2).clone());
-    reply.bulk(&hashes::add_float(&mut context.db, &at, field, increment)?);
+    reply.bulk(&hashes::add_float(&mut context.db, &at, &field, increment)?);
     Ok(())
 }
 

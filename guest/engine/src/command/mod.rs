@@ -15,6 +15,7 @@ pub mod table;
 mod bitmaps;
 mod client;
 mod connection;
+mod field_expiry;
 mod geo;
 mod hashes;
 mod hyperloglog;

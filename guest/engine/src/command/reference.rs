@@ -45,6 +45,15 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("geosearch", "sorted places at the same distance stay in the order in which the search meets them; with `COUNT` Redis leaves it open"),
     ("geosearchstore", "as GEOSEARCH; `STOREDIST`: the last digit of a distance depends on the machine's sine, in Redis too"),
     (
+        "hexpire",
+        "of Redis 7.4. What is past its time is absent at once, and is not past it before its time is over; Redis counts such fields in HLEN, and such \
+         hashes in EXISTS, until it has removed them, and its small encoding answers HTTL with -2 in the last millisecond",
+    ),
+    ("hexpireat", "as HEXPIRE"),
+    ("hlen", "exact where fields expire, see HEXPIRE"),
+    ("hpexpire", "as HEXPIRE"),
+    ("hpexpireat", "as HEXPIRE"),
+    (
         "hrandfield",
         "more than 1,048,576 repeated draws, or more bytes of them than `proto-max-bulk-len`, are refused: they would only fill \
          the memory",

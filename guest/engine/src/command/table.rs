@@ -1,8 +1,8 @@
 //! The command table.
 
 use super::{
-    Command, bitmaps, client, connection, geo, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sort, sorted_sets, strings,
-    transactions,
+    Command, bitmaps, client, connection, field_expiry, geo, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sort, sorted_sets,
+    strings, transactions,
 };
 use bytes::Bytes;
 use std::sync::LazyLock;
@@ -12,6 +12,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         bitmaps::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,
+        field_expiry::COMMANDS,
         geo::COMMANDS,
         hashes::COMMANDS,
         hyperloglog::COMMANDS,

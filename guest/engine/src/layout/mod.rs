@@ -8,12 +8,14 @@
 //!
 //! `docs/layouts.md` walks through what the foreign layouts will ask of this trait.
 
+pub mod field_expiry;
 pub mod orbweaver;
 
 use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace};
 use crate::transaction::Transaction;
 use bytes::{BufMut, Bytes, BytesMut};
+use field_expiry::{FieldExpiries, FieldIndex};
 
 /// The data structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,10 +105,13 @@ pub struct Collection {
     pub kind: Kind,
     /// Tells this collection's records from those of all others; see [`Layout::next_version`].
     pub version: u64,
-    /// How many fields, members or elements it holds. A list's are `tail - head`.
+    /// How many fields, members or elements it holds, fields that are past their time and not removed yet included. A list's are
+    /// `tail - head`.
     pub count: u64,
     /// Index of a list's first element; 0 for the other kinds.
     pub head: u64,
+    /// The fields of a hash that expire; `None` where none does, and for the other kinds.
+    pub expiries: Option<FieldExpiries>,
 }
 
 impl Meta {
@@ -144,6 +149,14 @@ pub struct FieldValue {
     pub value: Bytes,
 }
 
+impl FieldValue {
+    /// Whether the field is gone at `now_ms`, as in [`Meta::is_expired`].
+    #[must_use]
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        self.expire_at_ms.is_some_and(|at| now_ms > at)
+    }
+}
+
 /// Which space each db number stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
@@ -160,9 +173,9 @@ pub type RecordRange = (Keyspace, KeyRange);
 /// What one step of [`Layout::sweep`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Expired keys that were removed.
+    /// Keys that were removed because their time, or that of all their fields, is past.
     pub expired_keys: u64,
-    /// Dead records that were removed one by one.
+    /// Dead records, and fields past their time, that were removed one by one.
     pub records: u64,
     /// Dead ranges that were removed as a whole.
     pub ranges: u64,
@@ -287,6 +300,11 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue>;
 
+    /// The index of the fields that expire; `None` where the layout cannot hold expiries of fields.
+    fn field_index(&self) -> Option<&dyn FieldIndex> {
+        None
+    }
+
     /// The record of a set's or a sorted set's member.
     fn member(&self, at: &KeyAt, version: u64, member: &[u8]) -> RecordKey;
 
@@ -364,7 +382,7 @@ pub trait Layout {
 
     // Maintenance.
 
-    /// Removes expired keys and what removed keys have left, about `budget` records, in transactions of its own.
+    /// Removes expired keys and fields and what removed keys have left, about `budget` records, in transactions of its own.
     ///
     /// # Errors
     /// Store errors, corrupt records.

@@ -3,7 +3,7 @@
 use super::Workspace;
 use crate::codec::{Flaw, Reader};
 use crate::error::{Error, Result};
-use crate::layout::{Body, Collection, KeyAt, Kind, RecordRange};
+use crate::layout::{Body, Collection, KeyAt, Kind, RecordRange, field_expiry};
 use crate::number::format_double;
 use crate::session::Engine;
 use crate::store::{Direction, Scope};
@@ -95,7 +95,8 @@ impl Cursor {
             let kind = Kind::from_name(&reader.bytes(SHORT)?).ok_or(reader.flaw("an unknown kind"))?;
             let (version, count, head) = (reader.u64(SHORT)?, reader.u64(SHORT)?, reader.u64(SHORT)?);
             let last = Some(reader.bytes(SHORT)?).filter(|key| !key.is_empty());
-            within = Some(Within { key, collection: Collection { kind, version, count, head }, last });
+            // A dump reads expiries from the fields themselves.
+            within = Some(Within { key, collection: Collection { kind, version, count, head, expiries: None }, last });
         }
         reader.end()?;
         Ok(Self { db, last, within })
@@ -142,9 +143,11 @@ impl Dump<'_, '_, '_> {
             {
                 let (key, meta) = self.workspace.layout.decode_key(&record, &value)?;
                 cursor.last = Some(record);
-                if meta.is_expired(self.workspace.now_ms) {
+                let (at, Workspace { layout, transaction, now_ms, .. }) = (KeyAt { space, key }, &mut *self.workspace);
+                if field_expiry::is_gone(*layout, transaction, &at, &meta, *now_ms)? {
                     continue;
                 }
+                let key = at.key;
                 self.head(cursor.db, &key, meta.kind(), meta.expire_at_ms);
                 match meta.body {
                     Body::String(value) => {
@@ -185,10 +188,14 @@ impl Dump<'_, '_, '_> {
         };
         let mut scan = self.scan(records, within.last.as_ref());
         while let Some((record, value)) = self.workspace.transaction.next(&mut scan)? {
-            if self.is_full() {
-                return Ok(Some(within));
+            if self.is_past_its_time(collection.kind, &record, &value)? {
+                continue;
             }
             if within.last.is_some() {
+                // The first one stands in the piece that its line begins in: later it might be past its time.
+                if self.is_full() {
+                    return Ok(Some(within));
+                }
                 self.out.push(',');
             }
             self.item(collection.kind, &record, &value)?;
@@ -198,14 +205,23 @@ impl Dump<'_, '_, '_> {
         Ok(None)
     }
 
+    fn is_past_its_time(&self, kind: Kind, record: &Bytes, value: &Bytes) -> Result<bool> {
+        let Workspace { layout, now_ms, .. } = &*self.workspace;
+        Ok(kind == Kind::Hash && layout.decode_field_value(record, value)?.is_expired(*now_ms))
+    }
+
     fn item(&mut self, kind: Kind, record: &Bytes, value: &Bytes) -> Result<()> {
         let layout = self.workspace.layout;
         match kind {
             Kind::String | Kind::Hash => {
+                let field = layout.decode_field_value(record, value)?;
                 self.out.push('[');
                 self.bytes(&layout.decode_field(record)?);
                 self.out.push(',');
-                self.bytes(&layout.decode_field_value(record, value)?.value);
+                self.bytes(&field.value);
+                if let Some(at) = field.expire_at_ms {
+                    self.text(format_args!(",{at}"));
+                }
                 self.out.push(']');
             }
             Kind::List => self.bytes(value),

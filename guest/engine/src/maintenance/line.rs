@@ -1,5 +1,7 @@
 //! Lines of a dump, read and validated.
 
+use crate::layout::FieldValue;
+use crate::layout::field_expiry::FieldExpiries;
 use crate::number::parse_double;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +22,7 @@ pub struct Entry {
 #[derive(Debug, PartialEq)]
 pub enum Value {
     String(Bytes),
-    Hash(Vec<(Bytes, Bytes)>),
+    Hash(Vec<(Bytes, FieldValue)>),
     List(Vec<Bytes>),
     Set(Vec<Bytes>),
     SortedSet(Vec<(Bytes, f64)>),
@@ -60,6 +62,21 @@ impl Entry {
 }
 
 impl Value {
+    /// Leaves out fields that are past their time. True where there are such and nothing is left.
+    pub fn leave_out_expired(&mut self, now_ms: u64) -> bool {
+        let Self::Hash(fields) = self else { return false };
+        fields.retain(|(_, value)| !value.is_expired(now_ms));
+        fields.is_empty()
+    }
+
+    /// The fields that expire.
+    pub fn expiries(&self) -> Option<FieldExpiries> {
+        let Self::Hash(fields) = self else { return None };
+        let times = || fields.iter().filter_map(|(_, value)| value.expire_at_ms);
+        let count = u64::try_from(times().count()).unwrap_or(u64::MAX);
+        times().min().map(|next_ms| FieldExpiries { count, next_ms })
+    }
+
     fn check_unique(&self) -> Result<(), Reason> {
         let mut names: Vec<&Bytes> = match self {
             Self::String(_) | Self::List(_) => return Ok(()),
@@ -92,11 +109,13 @@ fn list<T>(members: &mut Map<String, Json>, name: &str, read: impl Fn(&Json) -> 
     items.iter().map(read).collect()
 }
 
-fn field(json: &Json) -> Result<(Bytes, Bytes), Reason> {
-    match json.as_array().map(Vec::as_slice) {
-        Some([field, value]) => Ok((bytes("a field", field)?, bytes("a field's value", value)?)),
-        _ => Err("a field is not an array of two texts".to_owned()),
-    }
+fn field(json: &Json) -> Result<(Bytes, FieldValue), Reason> {
+    let (field, value, expire_at_ms) = match json.as_array().map(Vec::as_slice) {
+        Some([field, value]) => (field, value, None),
+        Some([field, value, at]) => (field, value, Some(at.as_u64().ok_or("a field's expiry is not a number of milliseconds")?)),
+        _ => return Err("a field is not an array of two texts and, where it expires, a number".to_owned()),
+    };
+    Ok((bytes("a field", field)?, FieldValue { expire_at_ms, value: bytes("a field's value", value)? }))
 }
 
 /// The digits are for people, the bits are the score: they must not contradict each other.

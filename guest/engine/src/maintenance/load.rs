@@ -4,7 +4,7 @@ use super::line::{Entry, Value};
 use super::{MAX_ATTEMPTS, Workspace};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
-use crate::layout::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta};
+use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Meta, field_expiry};
 use crate::session::Engine;
 use crate::store::{Scope, StoreError};
 use bytes::Bytes;
@@ -14,8 +14,9 @@ use std::ops::Range;
 const MAX_OPS: usize = 4096;
 /// A batch is written once it holds this much.
 const MAX_BYTES: usize = 1 << 20;
-/// Operations for a key besides its records: meta, old and new expiry, what is left of an old collection, a note.
-const KEY_OPS: usize = 5;
+/// Operations for a key besides its records: meta, old and new expiry, those of its next field, what is left of an old
+/// collection, a note.
+const KEY_OPS: usize = 7;
 
 /// What [`Engine::load`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Engine {
             if text.trim_ascii().is_empty() {
                 continue;
             }
-            let entry = match self.parse(text) {
+            let mut entry = match self.parse(text) {
                 Ok(entry) => entry,
                 Err(error) => {
                     self.write_group(&mut group)?;
@@ -56,7 +57,7 @@ impl Engine {
                 }
             };
             let now_ms = self.environment.now_us() / 1000;
-            if entry.expire_at_ms.is_some_and(|at| now_ms > at) {
+            if entry.expire_at_ms.is_some_and(|at| now_ms > at) || entry.value.leave_out_expired(now_ms) {
                 report.expired += 1;
                 continue;
             }
@@ -197,7 +198,7 @@ impl Workspace<'_, '_> {
         let version = layout.next_version(None, *now_ms, &mut || Versions::take(versions))?;
         let count = u64::try_from(value.record_sizes().count()).unwrap_or(u64::MAX);
         let head = if kind == Kind::List { layout.first_index() } else { 0 };
-        Ok(Collection { kind, version, count, head })
+        Ok(Collection { kind, version, count, head, expiries: value.expiries() })
     }
 
     /// Puts the key in the place of what is there.
@@ -219,8 +220,11 @@ impl Workspace<'_, '_> {
             Value::String(_) => {}
             Value::Hash(fields) => {
                 for (field, value) in slice(fields, &part) {
-                    let value = FieldValue { expire_at_ms: None, value: value.clone() };
-                    self.put(layout.field(at, version, field), layout.encode_field_value(&value))?;
+                    if let Some(expire_at_ms) = value.expire_at_ms {
+                        let index = field_expiry::index(layout)?;
+                        self.put(index.record(at, version, expire_at_ms, field), Bytes::new())?;
+                    }
+                    self.put(layout.field(at, version, field), layout.encode_field_value(value))?;
                 }
             }
             Value::List(items) => {
@@ -266,14 +270,14 @@ impl Value {
     fn record_sizes(&self) -> Box<dyn Iterator<Item = usize> + '_> {
         match self {
             Self::String(value) => Box::new(std::iter::once(value.len())),
-            Self::Hash(fields) => Box::new(fields.iter().map(|(field, value)| field.len() + value.len() + 32)),
+            Self::Hash(fields) => Box::new(fields.iter().map(|(field, value)| 2 * field.len() + value.value.len() + 64)),
             Self::List(names) | Self::Set(names) => Box::new(names.iter().map(|name| name.len() + 32)),
             Self::SortedSet(members) => Box::new(members.iter().map(|(member, _)| 2 * member.len() + 64)),
         }
     }
 
-    const fn ops_of_a_record(&self) -> usize {
-        if matches!(self, Self::SortedSet(_)) { 2 } else { 1 }
+    fn ops_of_a_record(&self) -> usize {
+        if matches!(self, Self::SortedSet(_)) || self.expiries().is_some() { 2 } else { 1 }
     }
 
     fn ops(&self) -> usize {

@@ -29,7 +29,8 @@ struct Workspace<'e, 's> {
 }
 
 impl Engine {
-    /// Removes expired keys and what removed keys have left, about `budget` records. With nothing to do it costs two short scans.
+    /// Removes expired keys and fields and what removed keys have left, about `budget` records. With nothing to do it costs three
+    /// short scans.
     /// Call it again at once where [`Swept::more`] says so. Several sweepers may work on a store, beside commands.
     ///
     /// # Errors

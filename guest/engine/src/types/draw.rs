@@ -28,33 +28,46 @@ pub enum Draw {
 /// What is done with a record: with its key and its value.
 pub type Visit<'v> = dyn FnMut(&Bytes, &Bytes) -> Result<()> + 'v;
 
-/// Hands records drawn from the `total` ones of a range to `visit`; different ones not in a random order.
+/// The records that are drawn from.
+pub struct Urn<'u> {
+    /// The range that holds them.
+    pub range: &'u RecordRange,
+    /// How many they are.
+    pub total: u64,
+    /// Which records of the range they are; `None`: all.
+    pub only: Option<&'u Only<'u>>,
+}
+
+/// Whether a record, by key and value, is drawn from.
+pub type Only<'o> = dyn Fn(&Bytes, &Bytes) -> Result<bool> + 'o;
+
+/// Hands records drawn from an urn to `visit`; different ones not in a random order.
 ///
 /// # Errors
 /// Store errors, and those of `visit`; `ERR value is out of range` for more than 1,048,576 repeated draws, and where the records
 /// drawn so are more bytes than `proto-max-bulk-len`.
-pub fn records(db: &mut Db, range: &RecordRange, total: u64, draw: Draw, visit: &mut Visit<'_>) -> Result<()> {
+pub fn records(db: &mut Db, urn: &Urn<'_>, draw: Draw, visit: &mut Visit<'_>) -> Result<()> {
     match draw {
-        Draw::Distinct(count) if count >= total => {
-            let mut scan = walk(range, Direction::Forward, total);
-            while let Some((key, value)) = db.transaction.next(&mut scan)? {
+        Draw::Distinct(count) if count >= urn.total => {
+            let mut walk = Walk::new(urn, Direction::Forward, urn.total);
+            while let Some((key, value)) = walk.next(db)? {
                 visit(&key, &value)?;
             }
             Ok(())
         }
         Draw::Distinct(count) => {
-            let ranks = distinct_ranks(db, total, count);
-            at_ranks(db, range, total, ranks, &mut |_, key, value| visit(key, value))
+            let ranks = distinct_ranks(db, urn.total, count);
+            at_ranks(db, urn, ranks, &mut |_, key, value| visit(key, value))
         }
         Draw::Repeated(count) if count > MAX_REPEATED => Err(texts::OUT_OF_RANGE),
-        Draw::Repeated(count) => repeated(db, range, total, count, visit),
+        Draw::Repeated(count) => repeated(db, urn, count, visit),
     }
 }
 
-fn repeated(db: &mut Db, range: &RecordRange, total: u64, count: u64, visit: &mut Visit<'_>) -> Result<()> {
-    let ranks: Vec<u64> = (0..count).map(|_| random_below(db.environment, total)).collect();
+fn repeated(db: &mut Db, urn: &Urn<'_>, count: u64, visit: &mut Visit<'_>) -> Result<()> {
+    let ranks: Vec<u64> = (0..count).map(|_| random_below(db.environment, urn.total)).collect();
     let mut by_rank = BTreeMap::new();
-    at_ranks(db, range, total, ranks.iter().copied().collect(), &mut |rank, key, value| {
+    at_ranks(db, urn, ranks.iter().copied().collect(), &mut |rank, key, value| {
         // Copies: a slice would keep the whole page that it came with.
         by_rank.insert(rank, (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
         Ok(())
@@ -83,28 +96,22 @@ fn distinct_ranks(db: &mut Db, limit: u64, count: u64) -> BTreeSet<u64> {
 /// What is done with a record of a rank.
 type VisitRank<'v> = dyn FnMut(u64, &Bytes, &Bytes) -> Result<()> + 'v;
 
-/// Visits the records at these positions of a range that holds `total`.
-fn at_ranks(db: &mut Db, range: &RecordRange, total: u64, ranks: BTreeSet<u64>, visit: &mut VisitRank<'_>) -> Result<()> {
+/// Visits the records of an urn at these positions.
+fn at_ranks(db: &mut Db, urn: &Urn<'_>, ranks: BTreeSet<u64>, visit: &mut VisitRank<'_>) -> Result<()> {
     let mut front = ranks;
-    let back = front.split_off(&(total / 2));
-    at_distances(db, range, Direction::Forward, &front, visit)?;
-    let from_the_end = |rank: u64| total.saturating_sub(rank).saturating_sub(1);
+    let back = front.split_off(&(urn.total / 2));
+    at_distances(db, urn, Direction::Forward, &front, visit)?;
+    let from_the_end = |rank: u64| urn.total.saturating_sub(rank).saturating_sub(1);
     let distances = back.into_iter().map(from_the_end).collect();
-    at_distances(db, range, Direction::Reverse, &distances, &mut |distance, key, value| visit(from_the_end(distance), key, value))
+    at_distances(db, urn, Direction::Reverse, &distances, &mut |distance, key, value| visit(from_the_end(distance), key, value))
 }
 
 /// Visits the records that are so far behind the first one of a walk.
-fn at_distances(
-    db: &mut Db,
-    range: &RecordRange,
-    direction: Direction,
-    distances: &BTreeSet<u64>,
-    visit: &mut VisitRank<'_>,
-) -> Result<()> {
+fn at_distances(db: &mut Db, urn: &Urn<'_>, direction: Direction, distances: &BTreeSet<u64>, visit: &mut VisitRank<'_>) -> Result<()> {
     let Some(&farthest) = distances.last() else { return Ok(()) };
-    let mut scan = walk(range, direction, farthest.saturating_add(1));
+    let mut walk = Walk::new(urn, direction, farthest.saturating_add(1));
     for distance in 0..=farthest {
-        let Some((key, value)) = db.transaction.next(&mut scan)? else { break };
+        let Some((key, value)) = walk.next(db)? else { break };
         if distances.contains(&distance) {
             visit(distance, &key, &value)?;
         }
@@ -112,7 +119,26 @@ fn at_distances(
     Ok(())
 }
 
-/// A walk over the range, of which about `expected` records will be read.
-fn walk((keyspace, range): &RecordRange, direction: Direction, expected: u64) -> Scan {
-    Scan::new(*keyspace, range.clone(), direction, usize::try_from(expected).unwrap_or(usize::MAX))
+/// A walk over the records of an urn.
+struct Walk<'u> {
+    scan: Scan,
+    only: Option<&'u Only<'u>>,
+}
+
+impl<'u> Walk<'u> {
+    /// About `expected` records will be read.
+    fn new(urn: &Urn<'u>, direction: Direction, expected: u64) -> Self {
+        let (keyspace, range) = urn.range;
+        let scan = Scan::new(*keyspace, range.clone(), direction, usize::try_from(expected).unwrap_or(usize::MAX));
+        Self { scan, only: urn.only }
+    }
+
+    fn next(&mut self, db: &mut Db) -> Result<Option<(Bytes, Bytes)>> {
+        while let Some((key, value)) = db.transaction.next(&mut self.scan)? {
+            if self.only.map_or(Ok(true), |only| only(&key, &value))? {
+                return Ok(Some((key, value)));
+            }
+        }
+        Ok(None)
+    }
 }

@@ -53,6 +53,8 @@ pub fn encoding(db: &mut Db, at: &KeyAt, meta: &Meta) -> Result<&'static str> {
         Kind::String => false,
     };
     Ok(match collection.kind {
+        // The name as of Redis 7.4.
+        Kind::Hash if small && collection.expiries.is_some() => "listpackex",
         _ if small => "listpack",
         Kind::List => "quicklist",
         Kind::SortedSet => "skiplist",

@@ -1,29 +1,45 @@
 //! Hashes: fields with values under one key. <https://redis.io/docs/latest/commands/?group=hash>
 //!
-//! Fields are records of their own, read and written one by one; the count in the key's meta record is exact. A hash without
+//! Fields are records of their own, read and written one by one. The key's meta record counts them exactly; a field that is past
+//! its time is counted until it is removed, and is absent for all functions. A hash without
 //! fields does not exist: the last field takes the key with it. All functions fail with WRONGTYPE where the key holds another
 //! type, and with store errors and corrupt records.
 
-use super::draw::{self, Draw};
+mod change;
+pub mod expiry;
+
+use super::draw::{self, Draw, Only, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
-use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey};
+use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey, field_expiry};
 use crate::number::{LongDouble, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use crate::transaction::Scan;
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet};
+use change::Change;
+use std::collections::BTreeMap;
 
 const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
 const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
 
-/// How many fields the hash has; 0 where there is none.
+/// Makes sure that a key holds a hash or nothing.
+///
+/// # Errors
+/// See the module.
+pub fn check_kind(db: &mut Db, at: &KeyAt) -> Result<()> {
+    find(db, at).map(|_| ())
+}
+
+/// How many fields the hash has; 0 where there is none. Exact at any time: what is past its time is taken off.
 ///
 /// # Errors
 /// See the module.
 pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
-    Ok(find(db, at)?.map_or(0, |(_, hash)| hash.count))
+    match find(db, at)? {
+        Some((_, hash)) => live_count(db, at, &hash),
+        None => Ok(0),
+    }
 }
 
 /// The value of a field; `None` where there is no such field or no hash.
@@ -31,10 +47,7 @@ pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
 /// # Errors
 /// See the module.
 pub fn get(db: &mut Db, at: &KeyAt, field: &[u8]) -> Result<Option<Bytes>> {
-    let Some((_, hash)) = find(db, at)? else { return Ok(None) };
-    let (keyspace, key) = db.layout.field(at, hash.version, field);
-    let value = db.transaction.get(keyspace, &key)?;
-    value.map(|value| decode(db, &key, &value)).transpose()
+    Ok(find_field(db, at, field)?.map(|found| found.value))
 }
 
 /// The values of several fields in one read, in their order.
@@ -42,11 +55,7 @@ pub fn get(db: &mut Db, at: &KeyAt, field: &[u8]) -> Result<Option<Bytes>> {
 /// # Errors
 /// See the module.
 pub fn get_many(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<Bytes>>> {
-    let Some((_, hash)) = find(db, at)? else { return Ok(vec![None; fields.len()]) };
-    let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(at, hash.version, field)).collect();
-    let values = db.transaction.get_many(&records)?;
-    let decode = |key: &Bytes, value: Option<Bytes>| value.map(|value| decode(db, key, &value)).transpose();
-    records.iter().zip(values).map(|((_, key), value)| decode(key, value)).collect()
+    Ok(find_fields(db, at, fields)?.into_iter().map(|found| found.map(|found| found.value)).collect())
 }
 
 /// Hands every field with its value to `visit`, in byte order of the fields.
@@ -57,25 +66,27 @@ pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &Bytes)) -> R
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
     let mut scan = fields(db, at, hash, hash.count);
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        visit(&db.layout.decode_field(&key)?, &decode(db, &key, &value)?);
+        if let Some(found) = decode_live(db, &key, &value)? {
+            visit(&db.layout.decode_field(&key)?, &found.value);
+        }
     }
     Ok(())
 }
 
-/// Sets fields, the last value of a field that comes more than once. Returns how many fields are new.
+/// Sets fields, the last value of a field that comes more than once; they lose their expiries. Returns how many fields are new.
 ///
 /// # Errors
 /// See the module.
 pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
-    let (old, hash) = find_or_new(db, at)?;
+    let mut change = Change::of_or_new(db, at)?;
     let latest: BTreeMap<&Bytes, &Bytes> = pairs.iter().map(|(field, value)| (field, value)).collect();
-    let records: Vec<RecordKey> = latest.keys().map(|field| db.layout.field(at, hash.version, field)).collect();
-    let added = records.len() - if old.is_some() { present(db, &records)?.len() } else { 0 };
-    for ((keyspace, key), value) in records.into_iter().zip(latest.into_values()) {
-        db.transaction.put(keyspace, key, encode(db, value))?;
+    let stored = change.read(db, latest.keys().copied())?;
+    let mut added = 0;
+    for (stored, value) in stored.into_iter().zip(latest.into_values()) {
+        added += u64::from(stored.live(db.now_ms).is_none());
+        change.put(db, stored, &FieldValue { expire_at_ms: None, value: value.clone() })?;
     }
-    let added = u64::try_from(added).unwrap_or(u64::MAX);
-    write(db, at, old.as_ref(), Collection { count: hash.count.saturating_add(added), ..hash })?;
+    change.finish(db)?;
     Ok(added)
 }
 
@@ -96,48 +107,57 @@ pub fn set_new(db: &mut Db, at: &KeyAt, field: Bytes, value: Bytes) -> Result<bo
 /// # Errors
 /// See the module.
 pub fn remove(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<u64> {
-    let Some((old, hash)) = find(db, at)? else { return Ok(0) };
-    let distinct: BTreeSet<&Bytes> = fields.iter().collect();
-    let records: Vec<RecordKey> = distinct.into_iter().map(|field| db.layout.field(at, hash.version, field)).collect();
-    let present = present(db, &records)?;
-    let removed = u64::try_from(present.len()).unwrap_or(u64::MAX);
-    if removed == 0 {
+    let Some(mut change) = Change::of(db, at)? else { return Ok(0) };
+    let stored = change.read(db, fields)?;
+    if stored.iter().all(|stored| stored.value.is_none()) {
         return Ok(0);
     }
-    for (keyspace, key) in present {
-        db.transaction.delete(keyspace, key)?;
+    let mut removed = 0;
+    for stored in stored {
+        removed += u64::from(stored.live(db.now_ms).is_some());
+        change.remove(db, stored)?;
     }
-    write(db, at, Some(&old), Collection { count: hash.count.saturating_sub(removed), ..hash })?;
+    change.finish(db)?;
     Ok(removed)
 }
 
-/// Adds to the 64-bit integer in a field and returns the sum; an absent field counts as 0.
+/// Adds to the 64-bit integer in a field, which keeps its expiry, and returns the sum; an absent field counts as 0.
 ///
 /// # Errors
 /// See the module; `ERR hash value is not an integer`, `ERR increment or decrement would overflow`.
-pub fn add_integer(db: &mut Db, at: &KeyAt, field: Bytes, increment: i64) -> Result<i64> {
-    let value = get(db, at, &field)?;
-    let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(VALUE_NOT_AN_INTEGER))?;
+pub fn add_integer(db: &mut Db, at: &KeyAt, field: &Bytes, increment: i64) -> Result<i64> {
+    let old = find_field(db, at, field)?;
+    let number = old.as_ref().map_or(Ok(0), |old| parse_i64(&old.value).ok_or(VALUE_NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    set(db, at, &[(field, sum.to_string().into())])?;
+    set_kept(db, at, field, old.as_ref(), sum.to_string().into())?;
     Ok(sum)
 }
 
-/// Adds to the number in a field and returns the sum as it is stored; an absent field counts as 0. Numbers are those of
-/// [`LongDouble`].
+/// Adds to the number in a field, which keeps its expiry, and returns the sum as it is stored; an absent field counts as 0. Numbers
+/// are those of [`LongDouble`].
 ///
 /// # Errors
 /// See the module; `ERR hash value is not a float`, `ERR increment would produce NaN or Infinity`.
-pub fn add_float(db: &mut Db, at: &KeyAt, field: Bytes, increment: LongDouble) -> Result<Bytes> {
-    let value = get(db, at, &field)?;
-    let number = value.map_or(Ok(LongDouble::ZERO), |value| LongDouble::parse(&value).ok_or(VALUE_NOT_A_FLOAT))?;
+pub fn add_float(db: &mut Db, at: &KeyAt, field: &Bytes, increment: LongDouble) -> Result<Bytes> {
+    let old = find_field(db, at, field)?;
+    let number = old.as_ref().map_or(Ok(LongDouble::ZERO), |old| LongDouble::parse(&old.value).ok_or(VALUE_NOT_A_FLOAT))?;
     let sum = number + increment;
     if sum.is_nan() || sum.is_infinite() {
         return Err(texts::NOT_FINITE);
     }
     let text = Bytes::from(sum.format_human());
-    set(db, at, &[(field, text.clone())])?;
+    set_kept(db, at, field, old.as_ref(), text.clone())?;
     Ok(text)
+}
+
+/// Gives a field, which is `old`, another value and lets it keep its expiry.
+fn set_kept(db: &mut Db, at: &KeyAt, field: &Bytes, old: Option<&FieldValue>, value: Bytes) -> Result<()> {
+    let new = FieldValue { expire_at_ms: old.and_then(|old| old.expire_at_ms), value };
+    let mut change = Change::of_or_new(db, at)?;
+    for stored in change.read(db, [field])? {
+        change.put(db, stored, &new)?;
+    }
+    change.finish(db)
 }
 
 /// Hands fields drawn at random, each with the same probability, to `visit`, with their values; none where there is no hash. What
@@ -147,8 +167,11 @@ pub fn add_float(db: &mut Db, at: &KeyAt, field: Bytes, increment: LongDouble) -
 /// See the module, and [`draw::records`].
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
-    let (layout, range) = (db.layout, db.layout.fields(at, hash.version));
-    draw::records(db, &range, hash.count, draw, &mut |key, value| {
+    let (layout, now_ms, range) = (db.layout, db.now_ms, db.layout.fields(at, hash.version));
+    let total = live_count(db, at, &hash)?;
+    let is_live = |key: &Bytes, value: &Bytes| Ok(!layout.decode_field_value(key, value)?.is_expired(now_ms));
+    let only: Option<&Only<'_>> = if total == hash.count { None } else { Some(&is_live) };
+    draw::records(db, &Urn { range: &range, total, only }, draw, &mut |key, value| {
         visit(&layout.decode_field(key)?, &layout.decode_field_value(key, value)?.value);
         Ok(())
     })
@@ -165,8 +188,10 @@ pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, fil
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
     for (key, value) in &visited.elements {
         let field = db.layout.decode_field(key)?;
-        if filter.takes(&field) {
-            step.elements.push((field, decode(db, key, value)?));
+        if filter.takes(&field)
+            && let Some(found) = decode_live(db, key, value)?
+        {
+            step.elements.push((field, found.value));
         }
     }
     Ok(step)
@@ -176,20 +201,28 @@ fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
     db.find_collection(at, Kind::Hash)
 }
 
-/// The hash with its meta, or the head of a new one.
-fn find_or_new(db: &mut Db, at: &KeyAt) -> Result<(Option<Meta>, Collection)> {
-    match find(db, at)? {
-        Some((old, hash)) => Ok((Some(old), hash)),
-        None => Ok((None, db.new_collection(Kind::Hash, None)?)),
+/// How many fields are not past their time. Costs nothing where none is.
+fn live_count(db: &mut Db, at: &KeyAt, hash: &Collection) -> Result<u64> {
+    let due = field_expiry::count_due(db.layout, db.transaction, at, hash, db.now_ms)?;
+    Ok(hash.count.saturating_sub(due))
+}
+
+fn find_field(db: &mut Db, at: &KeyAt, field: &[u8]) -> Result<Option<FieldValue>> {
+    let Some((_, hash)) = find(db, at)? else { return Ok(None) };
+    let (keyspace, key) = db.layout.field(at, hash.version, field);
+    match db.transaction.get(keyspace, &key)? {
+        Some(value) => decode_live(db, &key, &value),
+        None => Ok(None),
     }
 }
 
-/// Stores the head after fields have changed: for watchers only where its count is the same.
-fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, hash: Collection) -> Result<()> {
-    if old.and_then(Meta::collection) == Some(hash) {
-        return Ok(db.transaction.touch(&at.lock_key())?);
-    }
-    db.write_collection(at, old, hash)
+/// Several fields in one read, in their order.
+fn find_fields(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<FieldValue>>> {
+    let Some((_, hash)) = find(db, at)? else { return Ok(vec![None; fields.len()]) };
+    let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(at, hash.version, field)).collect();
+    let values = db.transaction.get_many(&records)?;
+    let decode = |key: &Bytes, value: Option<Bytes>| value.map_or(Ok(None), |value| decode_live(db, key, &value));
+    records.iter().zip(values).map(|((_, key), value)| decode(key, value)).collect()
 }
 
 /// A scan over the fields, of which about `expected` will be read.
@@ -198,16 +231,11 @@ fn fields(db: &Db, at: &KeyAt, hash: Collection, expected: u64) -> Scan {
     Scan::new(keyspace, range, Direction::Forward, usize::try_from(expected).unwrap_or(usize::MAX))
 }
 
-/// Those of the records that exist.
-fn present(db: &mut Db, records: &[RecordKey]) -> Result<Vec<RecordKey>> {
-    let values = db.transaction.get_many(records)?;
-    Ok(records.iter().zip(values).filter(|(_, value)| value.is_some()).map(|(record, _)| record.clone()).collect())
+fn decode(db: &Db, key: &[u8], value: &Bytes) -> Result<FieldValue> {
+    db.layout.decode_field_value(key, value)
 }
 
-fn encode(db: &Db, value: &Bytes) -> Bytes {
-    db.layout.encode_field_value(&FieldValue { expire_at_ms: None, value: value.clone() })
-}
-
-fn decode(db: &Db, key: &[u8], value: &Bytes) -> Result<Bytes> {
-    Ok(db.layout.decode_field_value(key, value)?.value)
+/// The field of a record, unless it is past its time.
+fn decode_live(db: &Db, key: &[u8], value: &Bytes) -> Result<Option<FieldValue>> {
+    Ok(Some(decode(db, key, value)?).filter(|found| !found.is_expired(db.now_ms)))
 }

@@ -32,7 +32,9 @@ pub struct ExpireOnly {
 }
 
 impl ExpireOnly {
-    fn allows(self, old: Option<u64>, new: u64) -> bool {
+    /// Whether an expiry may be changed from `old` to `new`.
+    #[must_use]
+    pub fn allows(self, old: Option<u64>, new: u64) -> bool {
         let later = old.is_some_and(|old| new > old);
         let earlier = old.is_none_or(|old| new < old);
         !(self.nx && old.is_some() || self.xx && old.is_none() || self.gt && !later || self.lt && !earlier)
@@ -142,7 +144,8 @@ pub fn walk(db: &mut Db, prefix: &[u8], start: &[u8], visit: &mut dyn FnMut(&Byt
     let mut scan = Scan::new(keyspace, range, Direction::Forward, FIRST_PAGE);
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
         let (key, meta) = db.layout.decode_key(&key, &value)?;
-        if !meta.is_expired(db.now_ms) && visit(&key, &meta).is_break() {
+        let at = KeyAt { space, key };
+        if !db.is_gone(&at, &meta)? && visit(&at.key, &meta).is_break() {
             break;
         }
     }
@@ -168,8 +171,9 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
     for (key, value) in &visited.elements {
         let (key, meta) = db.layout.decode_key(key, value)?;
-        if !meta.is_expired(db.now_ms) && is_of_kind(&meta) && filter.takes(&key) {
-            step.elements.push(key);
+        let at = KeyAt { space, key };
+        if is_of_kind(&meta) && filter.takes(&at.key) && !db.is_gone(&at, &meta)? {
+            step.elements.push(at.key);
         }
     }
     Ok(step)

@@ -4,7 +4,7 @@
 //! exist: the last member takes the key with it. All functions fail with WRONGTYPE where the key holds another type, and with store
 //! errors and corrupt records. What several sets have in common is in [`super::set_algebra`].
 
-use super::draw::{self, Draw};
+use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey};
@@ -109,7 +109,7 @@ pub fn move_member(db: &mut Db, from: &KeyAt, to: &KeyAt, member: &Bytes) -> Res
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let (layout, range) = (db.layout, db.layout.members(at, set.version));
-    draw::records(db, &range, set.count, draw, &mut |key, _| {
+    draw::records(db, &Urn { range: &range, total: set.count, only: None }, draw, &mut |key, _| {
         visit(&layout.decode_member(key)?);
         Ok(())
     })
@@ -128,7 +128,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -
     }
     let (layout, range) = (db.layout, db.layout.members(at, set.version));
     let mut popped = Vec::new();
-    draw::records(db, &range, set.count, Draw::Distinct(count), &mut |key, _| {
+    draw::records(db, &Urn { range: &range, total: set.count, only: None }, Draw::Distinct(count), &mut |key, _| {
         visit(&layout.decode_member(key)?);
         // A copy: a slice would keep the whole page that it came with.
         popped.push((range.0, Bytes::copy_from_slice(key)));

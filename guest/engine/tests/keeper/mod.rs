@@ -155,7 +155,7 @@ impl Keeper {
     }
 }
 
-pub const NOTHING: &str = "meta 0, data 0, score 0, expiry 0, garbage 0";
+pub const NOTHING: &str = "meta 0, data 0, score 0, expiry 0, garbage 0, field-expiry 0";
 
 /// A line of a dump.
 pub fn line(db: u64, key: &str, expire_at_ms: Option<u64>, value: &str) -> String {
@@ -178,6 +178,15 @@ pub fn string(value: &str) -> String {
 /// Fields `f0`, `f1` ... with values of the same name.
 pub fn hash(fields: u64) -> String {
     let fields = list(0..fields, |n| format!("[\"{}\",\"{}\"]", b64(format!("f{n}")), b64(format!("v{n}"))));
+    format!("\"type\":\"hash\",\"fields\":[{fields}]")
+}
+
+/// Fields `f0`, `f1` ... with values `v0`, `v1` ..., which expire at these times.
+pub fn expiring_hash(times: &[Option<u64>]) -> String {
+    let fields = list(times.iter().zip(0..), |(at, n)| {
+        let (field, value) = (b64(format!("f{n}")), b64(format!("v{n}")));
+        at.map_or(format!("[\"{field}\",\"{value}\"]"), |at| format!("[\"{field}\",\"{value}\",{at}]"))
+    });
     format!("\"type\":\"hash\",\"fields\":[{fields}]")
 }
 
@@ -206,7 +215,10 @@ pub fn random_line(random: &mut HeldEnvironment, now_ms: u64) -> String {
     let expire_at_ms = (below(3) == 0).then(|| now_ms + below(5000));
     let value = match below(5) {
         0 => string(&format!("value {size}")),
-        1 => hash(size),
+        1 => {
+            let times: Vec<Option<u64>> = (0..size).map(|_| (below(2) == 0).then(|| now_ms + below(5000))).collect();
+            expiring_hash(&times)
+        }
         2 => items(size),
         3 => set(size),
         _ => {

@@ -51,7 +51,7 @@ impl Default for RocksOptions {
 }
 
 /// The keyspaces of the default layout, which exist in every new database.
-pub const KEYSPACES: [&str; 6] = ["system", "meta", "data", "score", "expiry", "garbage"];
+pub const KEYSPACES: [&str; 7] = ["system", "meta", "data", "score", "expiry", "garbage", "field-expiry"];
 
 /// In these keyspaces the first bytes of a key name the structure that it belongs to, and most scans stay within one.
 const PREFIXED: [&str; 2] = ["data", "score"];

@@ -3,6 +3,7 @@
 use crate::command::Context;
 use crate::command::connection::REDIS_VERSION;
 use crate::error::Result;
+use crate::layout::KeyAt;
 use crate::resp::reply::Reply;
 use crate::session::Server;
 use crate::store::Direction;
@@ -147,8 +148,8 @@ fn count_keys(context: &mut Context, space: u32) -> Result<Counts> {
     let mut scan = Scan::new(keyspace, range, Direction::Forward, 64);
     let mut counts = Counts::default();
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (_, meta) = db.layout.decode_key(&key, &value)?;
-        if meta.is_expired(db.now_ms) {
+        let (key, meta) = db.layout.decode_key(&key, &value)?;
+        if db.is_gone(&KeyAt { space, key }, &meta)? {
             continue;
         }
         if counts.keys == MAX_COUNTED_KEYS {

@@ -39,7 +39,7 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (&["mset", "psetex", "restore", "setex"], &[&["OW", "update"]]),
     (&["msetnx", "setnx"], &[&["OW", "insert"]]),
     (&["linsert", "lpush", "lpushx", "pfadd", "rpush", "rpushx", "sadd"], &[&["RW", "insert"]]),
-    (&["lset"], &[&["RW", "update"]]),
+    (&["hexpire", "hexpireat", "hpersist", "hpexpire", "hpexpireat", "lset"], &[&["RW", "update"]]),
     (&["lmpop", "lpop", "rpop", "spop"], &[&["RW", "access", "delete"]]),
     (&["lrem", "ltrim", "srem"], &[&["RW", "delete"]]),
     (&["lmove", "rpoplpush", "smove"], &[&["RW", "access", "delete"], &["RW", "insert"]]),

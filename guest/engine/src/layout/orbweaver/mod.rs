@@ -6,9 +6,11 @@
 
 mod catalog;
 mod check;
+pub mod field_expiry;
 pub mod records;
 mod sweep;
 
+use super::field_expiry::FieldIndex;
 use super::{Body, Catalog, Collection, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
@@ -37,8 +39,10 @@ pub mod keyspace {
     pub const EXPIRY: &str = "expiry";
     /// What removed keys have left behind.
     pub const GARBAGE: &str = "garbage";
+    /// When which field of a hash expires.
+    pub const FIELD_EXPIRY: &str = "field-expiry";
     /// All of them, in the order in which they are opened.
-    pub const ALL: [&str; 6] = [SYSTEM, META, DATA, SCORE, EXPIRY, GARBAGE];
+    pub const ALL: [&str; 7] = [SYSTEM, META, DATA, SCORE, EXPIRY, GARBAGE, FIELD_EXPIRY];
 }
 
 /// The layout, opened on a store.
@@ -50,6 +54,7 @@ pub struct Orbweaver {
     score: Keyspace,
     expiry: Keyspace,
     garbage: Keyspace,
+    field_expiry: Keyspace,
 }
 
 impl Orbweaver {
@@ -66,6 +71,7 @@ impl Orbweaver {
             score: open(keyspace::SCORE)?,
             expiry: open(keyspace::EXPIRY)?,
             garbage: open(keyspace::GARBAGE)?,
+            field_expiry: open(keyspace::FIELD_EXPIRY)?,
         };
         layout.check_marker(store)?;
         Ok(layout)
@@ -129,7 +135,8 @@ impl Orbweaver {
         if continued || old.count == 0 {
             return Ok(());
         }
-        self.put_garbage(transaction, &Garbage::Collection { version: old.version, kind: old.kind, count: old.count })
+        let Collection { version, kind, count, .. } = *old;
+        self.put_garbage(transaction, &Garbage::Collection { version, kind, count, fields_expire: old.expiries.is_some() })
     }
 }
 
@@ -185,6 +192,7 @@ impl Layout for Orbweaver {
         }
         let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
         self.move_expiry(transaction, &key, expiry(old), expiry(new))?;
+        self.move_field_expiry(transaction, &key, old, new)?;
         match new {
             Some(new) => transaction.put(self.meta, key, records::encode_meta(new))?,
             None => transaction.delete(self.meta, key)?,
@@ -198,6 +206,7 @@ impl Layout for Orbweaver {
         transaction.touch(&to)?;
         self.move_expiry(transaction, &from, meta.expire_at_ms, None)?;
         self.move_expiry(transaction, &to, None, meta.expire_at_ms)?;
+        self.move_field_expiry(transaction, &to, None, Some(meta))?;
         transaction.delete(self.meta, from)?;
         Ok(transaction.put(self.meta, to, records::encode_meta(meta))?)
     }
@@ -217,11 +226,14 @@ impl Layout for Orbweaver {
     }
 
     fn sub_records(&self, _at: &KeyAt, collection: &Collection) -> Vec<RecordRange> {
-        let range = KeyRange::prefix(&collection.version.to_be_bytes());
-        self.keyspaces_of(collection.kind).into_iter().map(|keyspace| (keyspace, range.clone())).collect()
+        self.records_of(collection.version, collection.kind, collection.expiries.is_some())
     }
 
-    fn move_sub_key(&self, (keyspace, key): &RecordKey, _to: &KeyAt, version: u64) -> Result<Bytes> {
+    fn move_sub_key(&self, (keyspace, key): &RecordKey, to: &KeyAt, version: u64) -> Result<Bytes> {
+        if *keyspace == self.field_expiry {
+            let (expire_at_ms, field) = self.decode_expiring_field(key)?;
+            return Ok(self.record(to, version, expire_at_ms, &field).1);
+        }
         let (_, rest) = records::decode_sub_key(key).map_err(|flaw| corrupt(self.sub_keyspace_name(*keyspace), key, flaw))?;
         Ok(records::encode_sub_key(version, &rest))
     }
@@ -244,6 +256,10 @@ impl Layout for Orbweaver {
 
     fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue> {
         records::decode_field_value(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn field_index(&self) -> Option<&dyn FieldIndex> {
+        Some(self)
     }
 
     fn member(&self, _at: &KeyAt, version: u64, member: &[u8]) -> RecordKey {
@@ -306,9 +322,10 @@ impl Layout for Orbweaver {
     }
 
     fn renew_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection, now_ms: u64) -> Result<()> {
-        let Collection { version, kind, .. } = *collection;
+        let Collection { version, kind, expiries, .. } = *collection;
         transaction.touch(&self.unfinished_lock_key(version))?;
-        self.put_garbage(transaction, &Garbage::Unfinished { version, kind, renewed_at_ms: now_ms })
+        let unfinished = Garbage::Unfinished { version, kind, renewed_at_ms: now_ms, fields_expire: expiries.is_some() };
+        self.put_garbage(transaction, &unfinished)
     }
 
     fn is_unfinished(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<bool> {
@@ -332,15 +349,23 @@ impl Layout for Orbweaver {
 impl Orbweaver {
     /// The name of a keyspace that holds sub-records.
     fn sub_keyspace_name(&self, keyspace: Keyspace) -> &'static str {
-        if keyspace == self.score { keyspace::SCORE } else { keyspace::DATA }
+        if keyspace == self.score {
+            keyspace::SCORE
+        } else if keyspace == self.field_expiry {
+            keyspace::FIELD_EXPIRY
+        } else {
+            keyspace::DATA
+        }
     }
 
-    /// The keyspaces that hold records of a collection.
-    fn keyspaces_of(&self, kind: Kind) -> Vec<Keyspace> {
+    /// The ranges that hold the records of a version.
+    fn records_of(&self, version: u64, kind: Kind, fields_expire: bool) -> Vec<RecordRange> {
+        let range = KeyRange::prefix(&version.to_be_bytes());
         match kind {
             Kind::String => Vec::new(),
-            Kind::Hash | Kind::List | Kind::Set => vec![self.data],
-            Kind::SortedSet => vec![self.data, self.score],
+            Kind::Hash if fields_expire => vec![(self.data, range), (self.field_expiry, field_expiry::fields_of(version))],
+            Kind::Hash | Kind::List | Kind::Set => vec![(self.data, range)],
+            Kind::SortedSet => vec![(self.data, range.clone()), (self.score, range)],
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The records of the layout `orbweaver`, byte for byte: `docs/format.md` is their specification. Encoders stand beside decoders.
 
 use crate::codec::{Flaw, Reader};
+use crate::layout::field_expiry::FieldExpiries;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -35,6 +36,8 @@ const SORTED_SET: u8 = 5;
 
 /// Meta flag: an expiry follows.
 const EXPIRES: u8 = 0x01;
+/// Meta flag of hashes, and flag of garbage: there are fields that expire.
+const FIELDS_EXPIRE: u8 = 0x02;
 /// Field flag: an expiry follows.
 const FIELD_EXPIRES: u8 = 0x01;
 
@@ -69,19 +72,25 @@ pub const fn kind_of(number: u8) -> Option<Kind> {
     }
 }
 
-/// `kind | flags | [expire_at_ms u64] | value` for strings, `... | version u64 | count u64` for hashes, sets and sorted sets,
-/// `... | version u64 | head u64 | tail u64` for lists.
+/// `kind | flags | [expire_at_ms u64] | value` for strings, `... | version u64 | count u64` for sets and sorted sets,
+/// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes.
 pub fn encode_meta(meta: &Meta) -> Bytes {
-    let value_bytes = if let Body::String(value) = &meta.body { value.len() } else { 24 };
+    let value_bytes = if let Body::String(value) = &meta.body { value.len() } else { 32 };
     let mut bytes = BytesMut::with_capacity(10 + value_bytes);
     bytes.put_u8(kind_number(meta.kind()));
-    bytes.put_u8(if meta.expire_at_ms.is_some() { EXPIRES } else { 0 });
+    let expiries = meta.collection().and_then(|collection| collection.expiries);
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    bytes.put_u8(flag(meta.expire_at_ms.is_some(), EXPIRES) | flag(expiries.is_some(), FIELDS_EXPIRE));
     if let Some(at) = meta.expire_at_ms {
         bytes.put_u64(at);
     }
     match &meta.body {
         Body::String(value) => bytes.put_slice(value),
         Body::Collection(collection) => {
+            if let Some(expiries) = expiries {
+                bytes.put_u64(expiries.next_ms);
+                bytes.put_u64(expiries.count);
+            }
             bytes.put_u64(collection.version);
             if collection.kind == Kind::List {
                 bytes.put_u64(collection.head);
@@ -103,13 +112,20 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     };
     let flags_at = reader.flaw("unknown flags");
     let flags = reader.u8("flags are missing")?;
-    if flags & !EXPIRES != 0 {
+    let known = if kind == Kind::Hash { EXPIRES | FIELDS_EXPIRE } else { EXPIRES };
+    if flags & !known != 0 {
         return Err(flags_at);
     }
     let expire_at_ms = if flags & EXPIRES == 0 { None } else { Some(reader.u64("an expiry is cut short")?) };
     if kind == Kind::String {
         return Ok(Meta { expire_at_ms, body: Body::String(reader.rest()) });
     }
+    let expiries = if flags & FIELDS_EXPIRE == 0 {
+        None
+    } else {
+        let next_ms = reader.u64("an expiry is cut short")?;
+        Some(FieldExpiries { next_ms, count: reader.u64("a count is cut short")? })
+    };
     let version = reader.u64("a version is cut short")?;
     let (head, count) = if kind == Kind::List {
         let head = reader.u64("a list's head is cut short")?;
@@ -120,7 +136,7 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
         (0, reader.u64("a count is cut short")?)
     };
     reader.end()?;
-    Ok(Meta { expire_at_ms, body: Body::Collection(Collection { kind, version, count, head }) })
+    Ok(Meta { expire_at_ms, body: Body::Collection(Collection { kind, version, count, head, expiries }) })
 }
 
 /// `version u64 | rest`: the key of every sub-record.
@@ -243,7 +259,7 @@ pub fn decode_expiry_key(key: &Bytes) -> Result<(u64, u32, Bytes), Flaw> {
 /// What the sweep has to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Garbage {
-    /// The sub-records of a collection: `1 | version u64` -> `kind | count u64`.
+    /// The sub-records of a collection: `1 | version u64` -> `kind | count u64 | [flags]`.
     Collection {
         /// The version that nothing refers to any more.
         version: u64,
@@ -251,10 +267,13 @@ pub enum Garbage {
         kind: Kind,
         /// How many elements there are to remove.
         count: u64,
+        /// Whether it was a hash with fields that expire: their records are to be removed as well.
+        fields_expire: bool,
     },
     /// All keys of a space that no db stands for any more: `2 | space u32` -> empty.
     Space(u32),
-    /// The sub-records of a collection that is being written in several batches: `3 | version u64` -> `kind | renewed_at_ms u64`.
+    /// The sub-records of a collection that is being written in several batches: `3 | version u64` -> `kind | renewed_at_ms u64 |
+    /// [flags]`.
     /// Garbage only where the writer has given up.
     Unfinished {
         /// The version, which nothing refers to yet.
@@ -263,6 +282,8 @@ pub enum Garbage {
         kind: Kind,
         /// When the writer last wrote a batch: Unix time in milliseconds.
         renewed_at_ms: u64,
+        /// Whether it is to be a hash with fields that expire.
+        fields_expire: bool,
     },
 }
 
@@ -289,47 +310,65 @@ fn garbage_key(kind: u8, number: &[u8]) -> Bytes {
     [&[kind], number].concat().into()
 }
 
-fn garbage_value(kind: Kind, number: u64) -> Bytes {
-    let mut value = BytesMut::with_capacity(9);
+fn garbage_value(kind: Kind, number: u64, fields_expire: bool) -> Bytes {
+    let mut value = BytesMut::with_capacity(10);
     value.put_u8(kind_number(kind));
     value.put_u64(number);
+    if fields_expire {
+        value.put_u8(FIELDS_EXPIRE);
+    }
     value.freeze()
 }
 
 /// Key and value of a garbage record.
 pub fn encode_garbage(garbage: &Garbage) -> (Bytes, Bytes) {
     match *garbage {
-        Garbage::Collection { version, kind, count } => (encode_garbage_collection_key(version), garbage_value(kind, count)),
+        Garbage::Collection { version, kind, count, fields_expire } => {
+            (encode_garbage_collection_key(version), garbage_value(kind, count, fields_expire))
+        }
         Garbage::Space(space) => (encode_garbage_space_key(space), Bytes::new()),
-        Garbage::Unfinished { version, kind, renewed_at_ms } => (encode_unfinished_key(version), garbage_value(kind, renewed_at_ms)),
+        Garbage::Unfinished { version, kind, renewed_at_ms, fields_expire } => {
+            (encode_unfinished_key(version), garbage_value(kind, renewed_at_ms, fields_expire))
+        }
     }
 }
 
 /// The inverse of [`encode_garbage`].
 pub fn decode_garbage(key: &Bytes, value: &Bytes) -> Result<Garbage, Flaw> {
-    let (mut reader, mut details) = (Reader::new(key), Reader::new(value));
-    let mut kind_and_number = |missing| {
-        let kind = details.u8("a kind is missing")?;
-        let kind = kind_of(kind).filter(|kind| *kind != Kind::String).ok_or(Flaw { offset: 0, what: "an unknown kind" })?;
-        Ok((kind, details.u64(missing)?))
-    };
+    let mut reader = Reader::new(key);
     let garbage = match reader.u8("a kind of garbage is missing")? {
         GARBAGE_COLLECTION => {
             let version = reader.u64("a version is cut short")?;
-            let (kind, count) = kind_and_number("a count is cut short")?;
-            Garbage::Collection { version, kind, count }
+            let (kind, count, fields_expire) = decode_garbage_value(value, "a count is cut short")?;
+            Garbage::Collection { version, kind, count, fields_expire }
         }
-        GARBAGE_SPACE => Garbage::Space(reader.u32("a space is cut short")?),
+        GARBAGE_SPACE => {
+            Reader::new(value).end()?;
+            Garbage::Space(reader.u32("a space is cut short")?)
+        }
         GARBAGE_UNFINISHED => {
             let version = reader.u64("a version is cut short")?;
-            let (kind, renewed_at_ms) = kind_and_number("a time is cut short")?;
-            Garbage::Unfinished { version, kind, renewed_at_ms }
+            let (kind, renewed_at_ms, fields_expire) = decode_garbage_value(value, "a time is cut short")?;
+            Garbage::Unfinished { version, kind, renewed_at_ms, fields_expire }
         }
         _ => return Err(Flaw { offset: 0, what: "an unknown kind of garbage" }),
     };
     reader.end()?;
-    details.end()?;
     Ok(garbage)
+}
+
+/// The inverse of [`garbage_value`]. `missing` is what a number that is cut short is called.
+fn decode_garbage_value(value: &Bytes, missing: &'static str) -> Result<(Kind, u64, bool), Flaw> {
+    let mut reader = Reader::new(value);
+    let kind = kind_of(reader.u8("a kind is missing")?);
+    let kind = kind.filter(|kind| *kind != Kind::String).ok_or(Flaw { offset: 0, what: "an unknown kind" })?;
+    let number = reader.u64(missing)?;
+    let flags_at = reader.flaw("unknown flags");
+    match reader.rest().as_ref() {
+        [] => Ok((kind, number, false)),
+        [FIELDS_EXPIRE] if kind == Kind::Hash => Ok((kind, number, true)),
+        _ => Err(flags_at),
+    }
 }
 
 #[cfg(test)]
@@ -342,12 +381,16 @@ mod tests {
     }
 
     fn collection(kind: Kind, version: u64, count: u64, head: u64) -> Body {
-        Body::Collection(Collection { kind, version, count, head })
+        Body::Collection(Collection { kind, version, count, head, expiries: None })
     }
 
     #[test]
     fn metas_are_the_documented_bytes() {
+        let expiries = Some(FieldExpiries { count: 2, next_ms: 258 });
+        let expiring = Body::Collection(Collection { kind: Kind::Hash, version: 7, count: 3, head: 0, expiries });
         let table = [
+            (None, expiring.clone(), "02 02 0000000000000102 0000000000000002 0000000000000007 0000000000000003"),
+            (Some(1), expiring, "02 03 0000000000000001 0000000000000102 0000000000000002 0000000000000007 0000000000000003"),
             (None, Body::String("bar".into()), "01 00 626172"),
             (Some(4_102_444_800_000), Body::String("".into()), "01 01 000003bb2cc3d800"),
             (None, collection(Kind::Hash, 7, 2, 0), "02 00 0000000000000007 0000000000000002"),
@@ -370,6 +413,8 @@ mod tests {
             ("06 00", 0, "an unknown kind"),
             ("01", 1, "flags are missing"),
             ("01 02", 1, "unknown flags"),
+            ("02 04", 1, "unknown flags"),
+            ("04 02", 1, "unknown flags"),
             ("01 01 00000000000000", 2, "an expiry is cut short"),
             ("02 00 00000000000000", 2, "a version is cut short"),
             ("02 00 0000000000000007 000000", 10, "a count is cut short"),
@@ -398,10 +443,13 @@ mod tests {
 
     #[test]
     fn garbage_is_the_documented_bytes() {
+        let removed = |fields_expire| Garbage::Collection { version: 7, kind: Kind::Hash, count: 2, fields_expire };
+        let unfinished = Garbage::Unfinished { version: 7, kind: Kind::Set, renewed_at_ms: 258, fields_expire: false };
         let table = [
-            (Garbage::Collection { version: 7, kind: Kind::Hash, count: 2 }, "01 0000000000000007", "02 0000000000000002"),
+            (removed(false), "01 0000000000000007", "02 0000000000000002"),
+            (removed(true), "01 0000000000000007", "02 0000000000000002 02"),
             (Garbage::Space(3), "02 00000003", ""),
-            (Garbage::Unfinished { version: 7, kind: Kind::Set, renewed_at_ms: 258 }, "03 0000000000000007", "04 0000000000000102"),
+            (unfinished, "03 0000000000000007", "04 0000000000000102"),
         ];
         for (garbage, key, value) in table {
             assert_eq!(encode_garbage(&garbage), (hex(key), hex(value)));
@@ -414,6 +462,7 @@ mod tests {
             ("01 0000000000000007", "09 0000000000000002"),
             ("01 0000000000000007", "01 0000000000000002"),
             ("01 0000000000000007", "02 0000000000000002 00"),
+            ("01 0000000000000007", "04 0000000000000002 02"),
             ("02 0000000300", ""),
             ("02 00000003", "00"),
             ("03 0000000000000007", "02 00000000000002"),

@@ -1,12 +1,14 @@
-//! The sweep: removes expired keys and what removed keys have left, step by step.
+//! The sweep: removes expired keys and fields and what removed keys have left, step by step.
 //!
 //! Each step reads in a transaction of its own what there is to do, and does it in one that declares the locks of what it
 //! changes and looks again. So several sweepers, and commands, may run beside each other, and a crash leaves whole steps.
 
+mod fields;
+
 use super::Orbweaver;
 use super::records::{Garbage, decode_expiry_key, decode_garbage};
 use crate::error::{Error, Result};
-use crate::layout::{KeyAt, Kind, Layout, Meta, Swept, lock_key};
+use crate::layout::{KeyAt, Layout, Meta, RecordRange, Swept, lock_key};
 use crate::store::{Direction, KeyRange, Keyspace, Scope, Store};
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -26,17 +28,18 @@ impl Orbweaver {
     pub(super) fn sweep_step(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
         let step = step_records(store);
         let mut sweep = Sweep { layout: self, store, now_ms, step, swept: Swept::default() };
-        // Neither may starve the other.
-        let half = budget.div_ceil(2);
-        let result = sweep.expired(half).and_then(|left| sweep.garbage(budget.saturating_sub(half) + left));
+        // None of them may starve the others.
+        let third = budget.div_ceil(3);
+        let expired = sweep.expired(third).and_then(|left| sweep.expired_fields(third.min(budget.saturating_sub(third)) + left));
+        let result = expired.and_then(|left| sweep.garbage(budget.saturating_sub(2 * third) + left));
         sweep.pass_over_conflict(result)?;
         Ok(sweep.swept)
     }
 }
 
-/// A step never needs more than four operations for each record that it counts.
+/// A step never needs more than five operations for each record that it counts.
 fn step_records(store: &dyn Store) -> usize {
-    let allowed = usize::try_from(store.limits().max_batch_ops / 4).unwrap_or(usize::MAX);
+    let allowed = usize::try_from(store.limits().max_batch_ops / 5).unwrap_or(usize::MAX);
     allowed.clamp(1, STEP_RECORDS)
 }
 
@@ -71,6 +74,7 @@ impl Sweep<'_, '_> {
             self.swept.expired_keys += done.expired_keys;
             self.swept.records += done.records;
             self.swept.ranges += done.ranges;
+            self.swept.more |= done.more;
         });
         self.pass_over_conflict(counted)
     }
@@ -200,8 +204,12 @@ impl Sweep<'_, '_> {
             if decode_garbage(key, &value).ok().as_ref() != Some(garbage) {
                 continue;
             }
-            let (Garbage::Collection { version, kind, .. } | Garbage::Unfinished { version, kind, .. }) = *garbage else { continue };
-            layout.remove_records(&mut transaction, version, kind, single, &mut done)?;
+            let (Garbage::Collection { version, kind, fields_expire, .. } | Garbage::Unfinished { version, kind, fields_expire, .. }) =
+                *garbage
+            else {
+                continue;
+            };
+            layout.remove_records(&mut transaction, layout.records_of(version, kind, fields_expire), single, &mut done)?;
             transaction.touch(&lock_key(0, key))?;
             transaction.delete(layout.garbage, key.clone())?;
             done.records += 1;
@@ -285,13 +293,11 @@ impl Orbweaver {
     fn remove_records(
         &self,
         transaction: &mut Transaction<'_>,
-        version: u64,
-        kind: Kind,
+        records: Vec<RecordRange>,
         single: Option<usize>,
         done: &mut Swept,
     ) -> Result<()> {
-        let range = KeyRange::prefix(&version.to_be_bytes());
-        for keyspace in self.keyspaces_of(kind) {
+        for (keyspace, range) in records {
             let mut scan = Scan::new(keyspace, range.clone(), Direction::Forward, single.map_or(1, |count| count.saturating_add(1)));
             let mut removed = 0;
             while single.is_some_and(|count| removed < count)
@@ -303,7 +309,7 @@ impl Orbweaver {
             }
             let all_removed = single.is_some() && transaction.next(&mut scan)?.is_none();
             if !all_removed {
-                transaction.delete_range(keyspace, range.clone())?;
+                transaction.delete_range(keyspace, range)?;
                 done.ranges += 1;
             }
         }

@@ -13,7 +13,7 @@ pub mod algebra;
 pub mod ranges;
 mod ranks;
 
-use super::draw::{self, Draw};
+use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordKey};
@@ -251,7 +251,7 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member]) -> Result<()> {
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, f64)) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let (layout, range) = (db.layout, db.layout.scores(at, set.version));
-    draw::records(db, &range, set.count, draw, &mut |key, value| {
+    draw::records(db, &Urn { range: &range, total: set.count, only: None }, draw, &mut |key, value| {
         let (score, member) = layout.decode_scored(key, value)?;
         visit(&member, score);
         Ok(())

@@ -4,9 +4,9 @@ use super::cursor::{Cursor, Within};
 use super::{Step, after};
 use crate::codec::{Flaw, Reader};
 use crate::error::Result;
-use crate::layout::orbweaver::{keyspace, records};
+use crate::layout::orbweaver::{field_expiry, keyspace, records};
 use crate::layout::{Body, Collection, Kind};
-use crate::store::prefix_end;
+use crate::store::KeyRange;
 use bytes::Bytes;
 
 impl Step<'_, '_, '_> {
@@ -55,8 +55,7 @@ impl Step<'_, '_, '_> {
             Some(begun) => begun,
             None => {
                 self.head(key, &collection)?;
-                let next = collection.version.to_be_bytes().to_vec();
-                Within { version: collection.version, in_scores: false, counted: 0, next }
+                Within { version: collection.version, in_second: false, counted: 0, next: Vec::new() }
             }
         };
         self.sub_records(key, &collection, within)
@@ -88,14 +87,24 @@ impl Step<'_, '_, '_> {
         if self.is_garbage(version)? {
             self.find(keyspace::META, key, format!("its version {version} is queued as garbage"));
         }
-        Ok(())
+        match collection.expiries {
+            Some(expiries) => self.next_field_expiry(key, version, expiries.next_ms),
+            None => Ok(()),
+        }
     }
 
-    /// Verifies the records of a collection, first those in `data`, then those in `score`.
+    /// Verifies the records of a collection, first those in `data`, then those in `score` or `field-expiry`.
     fn sub_records(&mut self, key: &Bytes, collection: &Collection, mut within: Within) -> Result<Option<Within>> {
         loop {
-            let (keyspace, name) = if within.in_scores { (self.layout.score, keyspace::SCORE) } else { (self.layout.data, keyspace::DATA) };
-            let mut scan = self.scan(keyspace, &within.next, prefix_end(&collection.version.to_be_bytes()));
+            let (keyspace, name, range, expected) = match (within.in_second, collection.expiries) {
+                (false, _) => (self.layout.data, keyspace::DATA, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count),
+                (true, Some(expiries)) => {
+                    (self.layout.field_expiry, keyspace::FIELD_EXPIRY, field_expiry::fields_of(collection.version), expiries.count)
+                }
+                (true, None) => (self.layout.score, keyspace::SCORE, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count),
+            };
+            let start = range.start.max(std::mem::take(&mut within.next));
+            let mut scan = self.scan(keyspace, &start, range.end);
             while let Some((sub_key, value)) = self.transaction.next(&mut scan)? {
                 if self.left == 0 {
                     within.next = sub_key.to_vec();
@@ -103,20 +112,25 @@ impl Step<'_, '_, '_> {
                 }
                 self.looked_at_one();
                 within.counted = within.counted.saturating_add(1);
-                let flaw = if within.in_scores { self.score(&sub_key, &value)? } else { self.data(collection, &sub_key, &value)? };
+                let flaw = match name {
+                    keyspace::DATA => self.data(collection, &sub_key, &value)?,
+                    keyspace::SCORE => self.score(&sub_key, &value)?,
+                    // They are verified one by one in a phase of their own.
+                    _ => None,
+                };
                 if let Some(what) = flaw {
                     self.find(name, &sub_key, what);
                 }
             }
-            if within.counted != collection.count {
-                let (said, counted) = (collection.count, within.counted);
-                self.find(keyspace::META, key, format!("the {} counts {said} but has {counted} {name} records", collection.kind.name()));
+            if within.counted != expected {
+                let (kind, counted) = (collection.kind.name(), within.counted);
+                self.find(keyspace::META, key, format!("the {kind} counts {expected} but has {counted} {name} records"));
             }
-            if collection.kind != Kind::SortedSet || within.in_scores {
+            let has_second = collection.kind == Kind::SortedSet || collection.expiries.is_some();
+            if within.in_second || !has_second {
                 return Ok(None);
             }
-            let next = collection.version.to_be_bytes().to_vec();
-            within = Within { in_scores: true, counted: 0, next, version: within.version };
+            within = Within { in_second: true, counted: 0, next: Vec::new(), version: within.version };
         }
     }
 
@@ -126,7 +140,7 @@ impl Step<'_, '_, '_> {
             // The kind of a collection is never string.
             Kind::String => None,
             Kind::Hash => match records::decode_field_value(value) {
-                Ok(field) => field.expire_at_ms.map(|_| "a field expires that its hash does not know of".to_owned()),
+                Ok(field) => self.field(collection, key, field.expire_at_ms)?,
                 Err(flaw) => Some(describe(flaw)),
             },
             Kind::Set => (!value.is_empty()).then(|| "a set member's value is not empty".to_owned()),

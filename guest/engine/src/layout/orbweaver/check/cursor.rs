@@ -12,10 +12,11 @@ pub enum Phase {
     Data,
     Score,
     Expiry,
+    FieldExpiry,
     Garbage,
 }
 
-const PHASES: [Phase; 6] = [Phase::System, Phase::Meta, Phase::Data, Phase::Score, Phase::Expiry, Phase::Garbage];
+const PHASES: [Phase; 7] = [Phase::System, Phase::Meta, Phase::Data, Phase::Score, Phase::Expiry, Phase::FieldExpiry, Phase::Garbage];
 
 impl Phase {
     pub fn next(self) -> Option<Self> {
@@ -28,11 +29,11 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Within {
     pub version: u64,
-    /// Its data records are done, its score records are under way.
-    pub in_scores: bool,
+    /// Its data records are done, those of its other keyspace are under way: scores, or expiries of fields.
+    pub in_second: bool,
     /// How many records of the keyspace were counted so far.
     pub counted: u64,
-    /// First record to look at.
+    /// First record to look at; empty: the first of the collection.
     pub next: Vec<u8>,
 }
 
@@ -63,7 +64,7 @@ impl Cursor {
         Self { phase, next: Vec::new(), within: None, window: Vec::new(), next_meta: None }
     }
 
-    /// `phase | next | has within [version u64 | in scores | counted u64 | next] | has next meta [next] | (version u64 | owners)*`;
+    /// `phase | next | has within [version u64 | in second | counted u64 | next] | has next meta [next] | (version u64 | owners)*`;
     /// keys have their length (u32) before them.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -73,7 +74,7 @@ impl Cursor {
         bytes.put_u8(u8::from(self.within.is_some()));
         if let Some(within) = &self.within {
             bytes.put_u64(within.version);
-            bytes.put_u8(u8::from(within.in_scores));
+            bytes.put_u8(u8::from(within.in_second));
             bytes.put_u64(within.counted);
             put_key(&mut bytes, &within.next);
         }
@@ -106,8 +107,8 @@ impl Cursor {
         let mut cursor = Self::at(*phase);
         cursor.next = reader.bytes(SHORT)?.to_vec();
         if reader.u8(SHORT)? != 0 {
-            let (version, in_scores, counted) = (reader.u64(SHORT)?, reader.u8(SHORT)? != 0, reader.u64(SHORT)?);
-            cursor.within = Some(Within { version, in_scores, counted, next: reader.bytes(SHORT)?.to_vec() });
+            let (version, in_second, counted) = (reader.u64(SHORT)?, reader.u8(SHORT)? != 0, reader.u64(SHORT)?);
+            cursor.within = Some(Within { version, in_second, counted, next: reader.bytes(SHORT)?.to_vec() });
         }
         if reader.u8(SHORT)? != 0 {
             cursor.next_meta = Some(reader.bytes(SHORT)?.to_vec());
@@ -135,7 +136,7 @@ mod tests {
     fn a_cursor_comes_back_from_its_bytes() {
         let mut cursor = Cursor::at(Phase::Meta);
         cursor.next = b"key".to_vec();
-        cursor.within = Some(Within { version: 7, in_scores: true, counted: 300, next: b"sub".to_vec() });
+        cursor.within = Some(Within { version: 7, in_second: true, counted: 300, next: b"sub".to_vec() });
         assert_eq!(Cursor::decode(&cursor.encode()), Ok(cursor));
         let mut cursor = Cursor::at(Phase::Score);
         cursor.next_meta = Some(Vec::new());
