@@ -95,6 +95,32 @@ fn expiries_are_relative_or_absolute() {
 }
 
 #[test]
+fn fields_keep_their_expiries_and_those_that_are_past_are_left_out() {
+    let mut client = Client::new();
+    client.run("HSET h a 1 b 2 c 3");
+    client.run("HPEXPIRE h 100 FIELDS 1 a");
+    client.run("HPEXPIRE h 200 FIELDS 1 b");
+    let whole = payload(&mut client, "h");
+    client.wait_ms(101);
+    let without_a = payload(&mut client, "h");
+    check(
+        &mut client,
+        &[
+            (&format!("RESTORE copy 0 \"{without_a}\""), "+OK"),
+            (&format!("RESTORE later 0 \"{whole}\""), "+OK"),
+            ("HGETALL copy", "*4 $1 b $1 2 $1 c $1 3"),
+            ("HGETALL later", "*4 $1 b $1 2 $1 c $1 3"),
+            ("HPTTL copy FIELDS 2 b c", "*2 :99 :-1"),
+            ("HLEN later", ":2"),
+            ("HDEL h c", ":1"),
+        ],
+    );
+    let mortal = payload(&mut client, "h");
+    client.wait_ms(100);
+    check(&mut client, &[(&format!("RESTORE gone 0 \"{mortal}\""), "+OK"), ("EXISTS gone", ":0")]);
+}
+
+#[test]
 fn an_expired_key_is_not_busy() {
     let mut client = Client::new();
     client.run("SET k v PX 10");

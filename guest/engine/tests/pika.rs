@@ -46,6 +46,25 @@ fn a_string_is_set_if_it_is_the_expected_value() {
 }
 
 #[test]
+fn what_is_past_its_time_is_passed_over() {
+    let mut client = Client::new();
+    client.run("HSET h a 1 b 2 c 3");
+    client.run("HSET mortal a 1");
+    client.run("SET s v PX 50");
+    client.run("HPEXPIRE h 50 FIELDS 1 b");
+    client.run("HPEXPIRE mortal 50 FIELDS 1 a");
+    client.wait_ms(51);
+    check(
+        &mut client,
+        &[
+            ("PKHSCANRANGE h \"\" \"\"", "*2 $0  *4 $1 a $1 1 $1 c $1 3"),
+            ("PKSCANRANGE hash \"\" \"\"", "*2 $0  *1 $1 h"),
+            ("PKSCANRANGE string_with_value \"\" \"\"", "*2 $0  *0"),
+        ],
+    );
+}
+
+#[test]
 fn set_compares_with_an_expected_value() {
     check(
         &mut Client::new(),

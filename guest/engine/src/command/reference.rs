@@ -35,7 +35,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
     (
         "dump",
-        "the plainest encodings, uncompressed, of RDB version 9: Redis 5.0 and later restore them. A payload above `proto-max-bulk-len` is refused: \
+        "the plainest encodings, uncompressed, of RDB version 9: Redis 5.0 and later restore them; hashes with fields that expire need 7.4. A payload above `proto-max-bulk-len` is refused: \
          no client could send it back",
     ),
     ("georadius", "as GEOSEARCHSTORE"),

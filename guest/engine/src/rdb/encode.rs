@@ -8,10 +8,12 @@ use crate::layout::Kind;
 /// It writes the types that are no packed encodings, without compression: lists, sets and hashes as strings one after the other, sorted
 /// sets with binary scores. Redis 5.0 to 7.4 take all of them and choose their own encodings when they load them; packed ones would
 /// have to be ziplists for some of these versions and listpacks for others, and could not be written without knowing all elements.
+/// Only a hash with fields that expire is for Redis 7.4 alone.
 #[derive(Debug)]
 pub struct Encoder<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
+    version: u16,
     max_bytes: usize,
     is_full: bool,
 }
@@ -20,16 +22,35 @@ impl<'o> Encoder<'o> {
     /// Begins a payload of at most `max_bytes`. What follows: of a string [`Encoder::string`]; of a collection [`Encoder::length`], then
     /// [`Encoder::string`] for each element or member, with [`Encoder::score`] in a sorted set, and twice for each field of a hash.
     pub fn new(out: &'o mut Vec<u8>, max_bytes: usize, kind: Kind) -> Self {
-        let start = out.len();
-        let mut encoder = Self { out, start, max_bytes, is_full: false };
-        encoder.put(&[match kind {
+        let kind = match kind {
             Kind::String => kind::STRING,
             Kind::List => kind::LIST,
             Kind::Set => kind::SET,
             Kind::SortedSet => kind::SORTED_SET_2,
             Kind::Hash => kind::HASH,
-        }]);
+        };
+        Self::of_type(out, max_bytes, kind, footer::WRITTEN)
+    }
+
+    /// As [`Encoder::new`], for a hash with fields that expire: [`Encoder::length`], then for each field [`Encoder::expiry`] and twice
+    /// [`Encoder::string`].
+    pub fn expiring_hash(out: &'o mut Vec<u8>, max_bytes: usize) -> Self {
+        let mut encoder = Self::of_type(out, max_bytes, kind::HASH_METADATA, footer::NEWEST);
+        // Times are counted from this one.
+        encoder.put(&0_u64.to_le_bytes());
         encoder
+    }
+
+    fn of_type(out: &'o mut Vec<u8>, max_bytes: usize, kind: u8, version: u16) -> Self {
+        let start = out.len();
+        let mut encoder = Self { out, start, version, max_bytes, is_full: false };
+        encoder.put(&[kind]);
+        encoder
+    }
+
+    /// The expiry of the field that follows: Unix time in milliseconds.
+    pub fn expiry(&mut self, expire_at_ms: Option<u64>) {
+        self.length(expire_at_ms.map_or(0, |at| at.saturating_add(1)));
     }
 
     /// A string, element, member, name or value.
@@ -48,7 +69,7 @@ impl<'o> Encoder<'o> {
     /// # Errors
     /// [`Refusal::TooLarge`]: no more than `max_bytes` have been appended then, and they are no payload.
     pub fn finish(mut self) -> Result<(), Refusal> {
-        let footer = footer::of(self.out.get(self.start..).unwrap_or_default());
+        let footer = footer::of(self.out.get(self.start..).unwrap_or_default(), self.version);
         self.put(&footer);
         if self.is_full { Err(Refusal::TooLarge) } else { Ok(()) }
     }

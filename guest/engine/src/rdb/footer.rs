@@ -8,9 +8,9 @@ use crc::{CRC_64_REDIS, Crc};
 static CHECKSUM: Crc<u64> = Crc::<u64>::new(&CRC_64_REDIS);
 
 /// The version that is written: that of Redis 5.0 to 6.2. A Redis takes payloads up to its own version, so that later ones take it too.
-const WRITTEN: u16 = 9;
-/// The newest version that is read: that of Redis 7.4.
-const NEWEST: u16 = 12;
+pub const WRITTEN: u16 = 9;
+/// The newest version that is read: that of Redis 7.4. Hashes with fields that expire are written in it: older ones have none.
+pub const NEWEST: u16 = 12;
 
 const VERSION_BYTES: usize = 2;
 const CHECKSUM_BYTES: usize = 8;
@@ -23,9 +23,9 @@ pub fn verify(payload: &Bytes) -> Result<Bytes, Refusal> {
     if is_right { Ok(payload.slice(..value.len())) } else { Err(Refusal::Footer) }
 }
 
-/// The footer of a value.
-pub fn of(value: &[u8]) -> [u8; VERSION_BYTES + CHECKSUM_BYTES] {
-    let version = WRITTEN.to_le_bytes();
+/// The footer of a value, of an RDB version.
+pub fn of(value: &[u8], version: u16) -> [u8; VERSION_BYTES + CHECKSUM_BYTES] {
+    let version = version.to_le_bytes();
     let mut digest = CHECKSUM.digest();
     digest.update(value);
     digest.update(&version);
@@ -37,7 +37,7 @@ pub fn of(value: &[u8]) -> [u8; VERSION_BYTES + CHECKSUM_BYTES] {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHECKSUM, of, verify};
+    use super::{CHECKSUM, WRITTEN, of, verify};
     use crate::rdb::Refusal;
     use bytes::Bytes;
 
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn a_footer_is_read_back_and_any_change_is_seen() {
         let value = b"\x00\x05hello";
-        let payload = [value.as_slice(), &of(value)].concat();
+        let payload = [value.as_slice(), &of(value, WRITTEN)].concat();
         assert_eq!(verify(&payload.clone().into()), Ok(Bytes::from_static(value)));
         for position in 0..payload.len() {
             let mut changed = payload.clone();

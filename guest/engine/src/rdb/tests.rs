@@ -11,7 +11,7 @@ const PLENTY: usize = 1 << 20;
 
 /// A payload of these bytes with the right footer.
 fn sealed(value: &[u8]) -> Bytes {
-    [value, &footer::of(value)].concat().into()
+    [value, &footer::of(value, footer::WRITTEN)].concat().into()
 }
 
 fn decoded(value: &[u8]) -> Result<Value, Refusal> {
@@ -288,6 +288,21 @@ fn fields_of_redis_7_4_have_expiries() {
     assert_malformed(&[&[25], 0_u64.to_le_bytes().as_slice(), &string(&negative)].concat());
     assert_malformed(&[&[25], 0_u64.to_le_bytes().as_slice(), &string(&listpack(2, b"\x81a\x02\x81\x31\x02"))].concat());
     assert_malformed(&[&[24], u64::MAX.to_le_bytes().as_slice(), b"\x01\x03\x01a\x011"].concat());
+}
+
+#[test]
+fn a_hash_with_a_field_that_expires_is_written_for_redis_7_4() {
+    let mut out = Vec::new();
+    let mut payload = Encoder::expiring_hash(&mut out, PLENTY);
+    payload.length(2);
+    for field in [field("a", "1", Some(1002)), field("b", "2", None)] {
+        payload.expiry(field.expire_at_ms);
+        payload.string(&field.name);
+        payload.string(&field.value);
+    }
+    payload.finish().unwrap();
+    assert_eq!(out[..22], *b"\x18\0\0\0\0\0\0\0\0\x02\x43\xeb\x01a\x011\x00\x01b\x012\x0c");
+    assert_eq!(decode(&out.into(), PLENTY), Ok(Value::Hash(vec![field("a", "1", Some(1002)), field("b", "2", None)])));
 }
 
 #[test]

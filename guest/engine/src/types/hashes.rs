@@ -63,11 +63,19 @@ pub fn get_many(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<
 /// # Errors
 /// See the module.
 pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<()> {
+    each_field(db, at, |field, found| visit(field, &found.value))
+}
+
+/// As [`each`], with the expiries of the fields.
+///
+/// # Errors
+/// See the module.
+pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &FieldValue)) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
     let mut scan = fields(db, at, hash, hash.count);
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
         if let Some(found) = decode_live(db, &key, &value)? {
-            visit(&db.layout.decode_field(&key)?, &found.value);
+            visit(&db.layout.decode_field(&key)?, &found);
         }
     }
     Ok(())

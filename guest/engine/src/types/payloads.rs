@@ -1,5 +1,6 @@
 //! Values as payloads of DUMP, and back. The bytes are [`crate::rdb`]'s affair.
 
+use super::hashes::expiry;
 use super::keys::{self, ExpireOnly};
 use super::lists::{self, End};
 use super::sorted_sets::ranges::{self, Range, Selection};
@@ -13,7 +14,6 @@ use bytes::Bytes;
 
 const WRONG_FOOTER: Error = Error::client("ERR DUMP payload version or checksum are wrong");
 const BAD_FORMAT: Error = Error::client("ERR Bad data format");
-const FIELD_EXPIRY: Error = Error::client("ERR a hash with fields that expire cannot be restored");
 
 impl From<Refusal> for Error {
     /// Redis' texts; its own reasons are in its log only.
@@ -32,7 +32,18 @@ impl From<Refusal> for Error {
 /// `ERR string exceeds maximum allowed size (proto-max-bulk-len)` for a payload that no client could send back; store errors,
 /// corrupt records. What has been appended is no payload then.
 pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<()> {
-    let mut payload = Encoder::new(out, db.max_string_bytes, meta.kind());
+    let max_bytes = db.max_string_bytes;
+    if meta.collection().is_some_and(|hash| hash.expiries.is_some()) {
+        let mut payload = Encoder::expiring_hash(out, max_bytes);
+        payload.length(hashes::len(db, at)?);
+        hashes::each_field(db, at, |name, field| {
+            payload.expiry(field.expire_at_ms);
+            payload.string(name);
+            payload.string(&field.value);
+        })?;
+        return Ok(payload.finish()?);
+    }
+    let mut payload = Encoder::new(out, max_bytes, meta.kind());
     match &meta.body {
         Body::String(value) => payload.string(value),
         Body::Collection(collection) => {
@@ -58,7 +69,7 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
 /// Stores a value under a key that is absent, with an expiry that is ahead.
 ///
 /// # Errors
-/// The error for strings above `proto-max-bulk-len`; the one for fields that expire; store errors.
+/// The error for strings above `proto-max-bulk-len`; the one of layouts that cannot hold the expiry of a field; store errors.
 pub fn restore(db: &mut Db, at: &KeyAt, value: Value, expire_at_ms: Option<u64>) -> Result<()> {
     match value {
         Value::String(value) => {
@@ -79,10 +90,18 @@ pub fn restore(db: &mut Db, at: &KeyAt, value: Value, expire_at_ms: Option<u64>)
     Ok(())
 }
 
-/// The place where fields get the expiries that payloads of Redis 7.4 have, once fields can expire.
-fn restore_hash(db: &mut Db, at: &KeyAt, fields: Vec<Field>) -> Result<()> {
-    let pair = |field: Field| field.expire_at_ms.map_or(Ok((field.name, field.value)), |_| Err(FIELD_EXPIRY));
-    let pairs: Vec<(Bytes, Bytes)> = fields.into_iter().map(pair).collect::<Result<_>>()?;
+/// Fields that are past their time are left out; a hash of which all are is not made.
+fn restore_hash(db: &mut Db, at: &KeyAt, mut fields: Vec<Field>) -> Result<()> {
+    fields.retain(|field| field.expire_at_ms.is_none_or(|at_ms| at_ms >= db.now_ms));
+    let pairs: Vec<(Bytes, Bytes)> = fields.iter().map(|field| (field.name.clone(), field.value.clone())).collect();
+    if pairs.is_empty() {
+        return Ok(());
+    }
     hashes::set(db, at, &pairs)?;
+    for field in fields {
+        if let Some(expire_at_ms) = field.expire_at_ms {
+            expiry::expire(db, at, &[field.name], expire_at_ms, ExpireOnly::default())?;
+        }
+    }
     Ok(())
 }

@@ -43,12 +43,12 @@ pub struct Step<T> {
 /// # Errors
 /// Pika's error for a first key behind the last one; store errors, corrupt records.
 pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Meta)>> {
-    let (layout, now_ms, space) = (db.layout, db.now_ms, db.at(&Bytes::new())?.space);
+    let (layout, space) = (db.layout, db.at(&Bytes::new())?.space);
     let (keyspace, all) = layout.keys(space, b"");
     let range = cut(all, bounds, |name| layout.keys(space, name).1.start)?;
-    step(db, (keyspace, range), bounds.direction, filter, |key, value| {
+    step(db, (keyspace, range), bounds.direction, filter, |db, key, value| {
         let (key, meta) = layout.decode_key(key, value)?;
-        let is_wanted = meta.kind() == kind && !meta.is_expired(now_ms);
+        let is_wanted = meta.kind() == kind && !db.is_gone(&KeyAt { space, key: key.clone() }, &meta)?;
         Ok((key.clone(), is_wanted.then_some((key, meta))))
     })
 }
@@ -66,10 +66,10 @@ pub fn fields(db: &mut Db, at: &KeyAt, bounds: &Bounds, filter: &Filter) -> Resu
     };
     let (keyspace, all) = layout.fields(at, hash.version);
     let range = cut(all, bounds, |name| layout.field(at, hash.version, name).1.to_vec())?;
-    step(db, (keyspace, range), bounds.direction, filter, |key, value| {
+    step(db, (keyspace, range), bounds.direction, filter, |db, key, value| {
         let field = layout.decode_field(key)?;
-        let value = layout.decode_field_value(key, value)?.value;
-        Ok((field.clone(), Some((field, value))))
+        let found = Some(layout.decode_field_value(key, value)?).filter(|found| !found.is_expired(db.now_ms));
+        Ok((field.clone(), found.map(|found| (field, found.value))))
     })
 }
 
@@ -98,14 +98,14 @@ fn step<T>(
     (keyspace, range): RecordRange,
     direction: Direction,
     filter: &Filter,
-    decode: impl Fn(&Bytes, &Bytes) -> Result<(Bytes, Option<T>)>,
+    decode: impl Fn(&mut Db, &Bytes, &Bytes) -> Result<(Bytes, Option<T>)>,
 ) -> Result<Step<T>> {
     let mut step = Step { elements: Vec::new(), next: Bytes::new() };
     let (mut visited, mut records, mut bytes) = (0, 0, 0);
     // One more than asked for: it tells whether the scan is over.
     let mut scan = Scan::new(keyspace, range, direction, filter.count.saturating_add(1));
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (name, element) = decode(&key, &value)?;
+        let (name, element) = decode(db, &key, &value)?;
         let is_full = visited >= filter.count && element.is_some() || records >= MAX_STEP_RECORDS || bytes >= MAX_STEP_BYTES;
         // The empty name would say that the scan is over: it is the last one then, and this step takes it along.
         if is_full && !name.is_empty() {
