@@ -15,7 +15,6 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("client|no-touch", "kept and shown only: uses of keys are not counted"),
     ("client|pause", "refused: the engine cannot hold commands back"),
     ("client|tracking", "`ON` is refused: there is no invalidation"),
-    ("client|unblock", "always 0: no command blocks"),
     ("client|unpause", "always `OK`: nothing is paused"),
     ("command|docs", "summary, since, group and subcommands; no arguments, history and complexity"),
     (
@@ -149,6 +148,7 @@ fn keys(keys: KeySpec) -> String {
     match keys {
         KeySpec::Range { first, last, .. } if i32::try_from(first) == Ok(last) => first.to_string(),
         KeySpec::Range { first, last: -1, step: 1 } => format!("{first} and all behind"),
+        KeySpec::Range { first, last: -2, step: 1 } => format!("{first} and all behind but the last"),
         KeySpec::Range { first, last: -1, step } => format!("{first} and every {step}. behind"),
         KeySpec::Range { first, last, .. } => format!("{first} to {last}"),
         KeySpec::Stored { words: [], .. } => "1".to_owned(),
