@@ -58,8 +58,7 @@ impl Host {
     }
 
     fn deliver(&mut self, due: &[u64]) {
-        let deliveries: Vec<Delivery> =
-            due.iter().map(|id| Delivery { connection: *id, input: self.inputs[id].clone().into() }).collect();
+        let deliveries: Vec<Delivery> = due.iter().map(|id| Delivery { connection: *id, input: self.inputs[id].clone().into() }).collect();
         let outcome = self.engine.exchange_once(&deliveries);
         self.wake_after_ms = outcome.wake_after_ms;
         for answer in outcome.answers {
@@ -216,7 +215,8 @@ fn commands_of_the_same_group_see_that_somebody_was_served() {
 #[test]
 fn within_exec_nobody_waits() {
     let mut host = Host::new();
-    let nothing = host.ask(1, "MULTI;BLPOP k 0;BLMOVE k l LEFT LEFT 0;BRPOPLPUSH k l 0;BLMPOP 0 1 k LEFT;BZPOPMIN z 0;BZMPOP 0 1 z MIN;EXEC");
+    let nothing =
+        host.ask(1, "MULTI;BLPOP k 0;BLMOVE k l LEFT LEFT 0;BRPOPLPUSH k l 0;BLMPOP 0 1 k LEFT;BZPOPMIN z 0;BZMPOP 0 1 z MIN;EXEC");
     assert!(nothing.ends_with("*6 *-1 $-1 $-1 *-1 *-1 *-1"), "{nothing}");
     assert_eq!(host.wake_after_ms, None);
 }

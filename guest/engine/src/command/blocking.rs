@@ -44,8 +44,24 @@ pub const COMMANDS: &[Command] = &[
     row("brpop", -3, REMOVAL, KEYS_AND_TIMEOUT, "2.0.0", "Removes the last element of the first list that gets one.", brpop),
     row("brpoplpush", 4, TRANSFER, SOURCE_AND_DESTINATION, "2.2.0", "RPOPLPUSH that waits for an element.", brpoplpush),
     sorted_set(row("bzmpop", -5, REMOVAL_OF_MANY, COUNTED, "7.0.0", "ZMPOP that waits for a member.", bzmpop)),
-    sorted_set(row("bzpopmax", -3, FAST_REMOVAL, KEYS_AND_TIMEOUT, "5.0.0", "ZPOPMAX on the first sorted set that gets a member.", bzpopmax)),
-    sorted_set(row("bzpopmin", -3, FAST_REMOVAL, KEYS_AND_TIMEOUT, "5.0.0", "ZPOPMIN on the first sorted set that gets a member.", bzpopmin)),
+    sorted_set(row(
+        "bzpopmax",
+        -3,
+        FAST_REMOVAL,
+        KEYS_AND_TIMEOUT,
+        "5.0.0",
+        "ZPOPMAX on the first sorted set that gets a member.",
+        bzpopmax,
+    )),
+    sorted_set(row(
+        "bzpopmin",
+        -3,
+        FAST_REMOVAL,
+        KEYS_AND_TIMEOUT,
+        "5.0.0",
+        "ZPOPMIN on the first sorted set that gets a member.",
+        bzpopmin,
+    )),
 ];
 
 type Handler = fn(&mut Context, &mut Reply) -> Result<Option<Wait>>;
@@ -105,13 +121,7 @@ fn brpoplpush(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> 
     move_element(context, reply, End::Tail, End::Head, deadline_ms)
 }
 
-fn move_element(
-    context: &mut Context,
-    reply: &mut Reply,
-    from_end: End,
-    to_end: End,
-    deadline_ms: Option<u64>,
-) -> Result<Option<Wait>> {
+fn move_element(context: &mut Context, reply: &mut Reply, from_end: End, to_end: End, deadline_ms: Option<u64>) -> Result<Option<Wait>> {
     let (from, to) = (context.db.at(context.arg(1))?, context.db.at(context.arg(2))?);
     let moved = transfer(&mut context.db, (&from, from_end), (&to, to_end))?;
     reply_value(reply, moved.as_deref());

@@ -77,7 +77,13 @@ fn line(connection: &Connection, is_blocked: bool, local_address: &str, now_ms: 
     let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;
     let Connection { id, address, name, db, last_command, library_name, library_version, .. } = connection;
     let (age, idle) = (seconds_since(connection.connected_ms), seconds_since(connection.active_ms));
-    let flags = [(connection.queue.is_some(), 'x'), (is_blocked, 'b'), (connection.closing, 'c'), (connection.no_evict, 'e'), (connection.no_touch, 'T')];
+    let flags = [
+        (connection.queue.is_some(), 'x'),
+        (is_blocked, 'b'),
+        (connection.closing, 'c'),
+        (connection.no_evict, 'e'),
+        (connection.no_touch, 'T'),
+    ];
     let mut flags: String = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
     if flags.is_empty() {
         flags.push('N');

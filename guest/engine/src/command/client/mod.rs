@@ -173,9 +173,8 @@ fn unblock(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<(
     let id = u64::try_from(parse_i64(arg(args, 2)).ok_or(texts::NOT_AN_INTEGER)?).ok();
     let by_error = args.get(3).is_some_and(|reason| is_word(reason, "error"));
     let Session { waiters, server, .. } = session;
-    let unblocked = id.is_some_and(|id| {
-        waiters.release(id, |reply| if by_error { server.error(reply, &UNBLOCKED) } else { reply.null_array() })
-    });
+    let unblocked =
+        id.is_some_and(|id| waiters.release(id, |reply| if by_error { server.error(reply, &UNBLOCKED) } else { reply.null_array() }));
     reply.integer(i64::from(unblocked));
     Ok(())
 }
