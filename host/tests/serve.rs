@@ -401,7 +401,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> Value {
 #[test]
 fn a_blocking_client_is_woken_by_another_and_goes_on_with_its_pipeline() {
     let dir = TempDir::new().unwrap();
-    let server = in_memory(&dir, &["--idle-timeout", "1"]);
+    let server = in_memory(&dir, &["--timeout", "1s"]);
     let (mut waiting, mut pushing) = (connect(&server), connect(&server));
     let requests = [args(["BLPOP", "none", "list", "0"]), args(["SELECT", "1"]), args(["GET", "missing"])];
     waiting.send_raw(&requests.iter().flat_map(|request| encode_command(request)).collect::<Vec<u8>>()).unwrap();

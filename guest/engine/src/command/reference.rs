@@ -10,6 +10,18 @@ use std::fmt::Write;
 /// Where a command differs from Redis 7.2, with the reason. Names are those of the table's rows, sorted.
 pub const DIFFERENCES: &[(&str, &str)] = &[
     ("acl", "there is one user, `default`, who may do everything: no users can be made"),
+    ("blmove", "as BLPOP"),
+    ("blmpop", "as BLPOP"),
+    (
+        "blpop",
+        "elements that another instance on the same store pushes wake nobody; where an instance is lost its clients wait anew, in the order in which \
+         they connected and with their full timeouts",
+    ),
+    ("brpop", "as BLPOP"),
+    ("brpoplpush", "as BLPOP"),
+    ("bzmpop", "as BLPOP"),
+    ("bzpopmax", "as BLPOP"),
+    ("bzpopmin", "as BLPOP"),
     ("client|list", "`laddr` is what the host tells; sizes of buffers are 0 and `fd` is -1, for sockets are the host's"),
     ("client|no-evict", "kept and shown only: nobody is evicted"),
     ("client|no-touch", "kept and shown only: uses of keys are not counted"),

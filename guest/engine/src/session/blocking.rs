@@ -7,6 +7,7 @@
 
 use super::plan::Call;
 use super::run::Runner;
+use super::{Answer, Engine};
 use crate::command::Wait;
 use crate::error::Result;
 use crate::layout::{Catalog, KeyAt, Kind};
@@ -170,11 +171,6 @@ impl Waiters {
         }
     }
 
-    /// The replies to those who wait no more.
-    pub(super) fn take_answered(&mut self) -> Vec<(Rc<Waiter>, Vec<u8>)> {
-        std::mem::take(&mut self.answered)
-    }
-
     /// Adds, to the lock keys of a group, those of every waiter that they may wake, and of those that these may wake in turn.
     pub(super) fn extend_scope(&self, catalog: &Catalog, lock_keys: &mut Vec<Bytes>) {
         let mut woken = BTreeSet::new();
@@ -200,6 +196,23 @@ impl Waiters {
     fn all_keys(&self, catalog: &Catalog) -> Vec<KeyAt> {
         let keys = self.by_ticket.values().flat_map(|waiter| &waiter.keys);
         keys.filter_map(|(db, key)| Some(KeyAt { space: *catalog.spaces.get(*db)?, key: key.clone() })).collect()
+    }
+}
+
+impl Engine {
+    /// Hands out the replies to those who wait no more.
+    pub(super) fn answer_waiters(&mut self, answers: &mut Vec<Answer>) {
+        for (waiter, reply) in std::mem::take(&mut self.waiters.answered) {
+            let BlockingCall { connection, length, silent, .. } = waiter.parked;
+            match answers.iter_mut().find(|answer| answer.connection == connection) {
+                Some(answer) => answer.take(length, reply, silent),
+                None => {
+                    let mut answer = Answer { connection, ..Answer::default() };
+                    answer.take(length, reply, silent);
+                    answers.push(answer);
+                }
+            }
+        }
     }
 }
 

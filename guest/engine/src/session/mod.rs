@@ -22,7 +22,7 @@ use crate::layout::{Catalog, Layout, orbweaver::Orbweaver};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
 use crate::store::Store;
-use blocking::{BlockingCall, Waiters};
+use blocking::Waiters;
 use bytes::Bytes;
 use connection::Connections;
 use plan::{Job, Planned, Work};
@@ -318,20 +318,6 @@ impl Engine {
                 (None, _) => answer.needed = BLOCKED,
                 (Some(reply), Work::Blocking(call)) => answer.take(call.length, reply, job.silent),
                 (Some(reply), _) => answer.take(0, reply, job.silent),
-            }
-        }
-    }
-
-    /// Hands out the replies to those who wait no more.
-    fn answer_waiters(&mut self, answers: &mut Vec<Answer>) {
-        for (waiter, reply) in self.waiters.take_answered() {
-            let BlockingCall { connection, length, silent, .. } = waiter.parked;
-            let position = answers.iter().position(|answer| answer.connection == connection).unwrap_or(answers.len());
-            if position == answers.len() {
-                answers.push(Answer { connection, ..Answer::default() });
-            }
-            if let Some(answer) = answers.get_mut(position) {
-                answer.take(length, reply, silent);
             }
         }
     }
