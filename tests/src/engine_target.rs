@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::resp::{Value, decode_reply};
-use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine, Outcome};
+use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::MemoryStore;
 
@@ -64,13 +64,12 @@ impl EngineTarget {
 
     /// What comes after a blocking command that has parked its connection: the end of the wait, or what was behind it.
     fn go_on(&mut self, connection: u64, input: &Bytes, needed: usize) -> io::Result<Answer> {
-        let (mut outcome, is_blocked) = (Outcome::default(), needed == BLOCKED);
-        if is_blocked {
-            let wait_ms = self.engine.exchange(&[]).wake_after_ms.ok_or(io::Error::other("the wait would never end"))?;
+        let deliveries = if needed == BLOCKED { vec![] } else { vec![Delivery { connection, input: input.clone() }] };
+        let outcome = self.engine.exchange(&deliveries);
+        if outcome.answers.is_empty() {
+            let wait_ms = outcome.wake_after_ms.ok_or(io::Error::other("the wait would never end"))?;
             std::thread::sleep(Duration::from_millis(wait_ms));
-            outcome = self.engine.exchange(&[]);
-        } else if needed == 0 {
-            outcome = self.engine.exchange(&[Delivery { connection, input: input.clone() }]);
+            return self.go_on(connection, input, needed);
         }
         let answer = outcome.answers.into_iter().find(|answer| answer.connection == connection);
         answer.ok_or(io::Error::other("the engine leaves whole commands alone"))
@@ -81,7 +80,7 @@ impl EngineTarget {
         let input: Bytes = commands.iter().flat_map(|command| encode_command(command)).collect();
         let sent = input.len();
         let mut answer = self.engine.exchange(&[Delivery { connection: number, input: input.clone() }]).answers.remove(0);
-        while answer.consumed < sent && !answer.close {
+        while answer.consumed < sent && !answer.close && [0, BLOCKED].contains(&answer.needed) {
             let next = self.go_on(number, &input.slice(answer.consumed..), answer.needed)?;
             answer.output.extend_from_slice(&next.output);
             answer = Answer { consumed: answer.consumed + next.consumed, output: answer.output, ..next };
@@ -89,6 +88,8 @@ impl EngineTarget {
         if answer.close {
             self.engine.disconnect(number);
             self.connections[connection] = self.connect();
+        } else if answer.consumed < sent {
+            return Err(io::Error::other("the engine leaves whole commands alone"));
         }
         decode_all(&answer.output.into(), commands.len())
     }

@@ -20,7 +20,7 @@ const SCRIPTS: &[&str] = &[
     "1 BLPOP k 0\n2 BZPOPMAX k 0\n3 HELLO 3;BZMPOP 0 2 x k MIN COUNT 2\n4 ZADD k 1 a 2 b 3 c;EXISTS k\n4 RPUSH k x",
     "1 BZPOPMIN k 0\n2 ZADD o 1 x;ZUNIONSTORE k 1 o\n1 BZPOPMIN k 0\n2 ZRANGESTORE k o 0 -1\n1 BLMPOP 0 2 l m RIGHT COUNT 2\n2 RPUSH m a b c",
     "1 BLPOP k 0\n2 RPUSH o x;RENAME o k\n1 BLPOP k 0\n2 RPUSH o x;COPY o k\n1 BLPOP k 0\n2 SELECT 1;RPUSH k x;MOVE k 0",
-    "1 BLPOP k 0\n2 SET k string\n2 RPUSH o x;COPY o k REPLACE\n1 BLPOP k 0\n2 SET k string;SORT o STORE k\n2 TYPE k;RENAME o k;EXISTS k",
+    "1 BLPOP k 0\n2 SET k string\n2 RPUSH o x;COPY o k REPLACE\n3 BZPOPMIN k 0\n2 SET k string;ZADD z 1 x;ZUNIONSTORE k 1 z\n2 TYPE k;RENAME z k;EXISTS k",
     "1 BLPOP k 0\n2 SELECT 1;RPUSH k x\n2 SWAPDB 1 2\n2 SWAPDB 0 2\n2 FLUSHALL",
     "1 BLPOP k 0.05\n2 BLMOVE k l LEFT LEFT 0.05\n3 HELLO 3;BZPOPMIN k 0.05;PING\nwait 100\n1 PING\n2 BRPOPLPUSH k l 0.05\nwait 100",
     "1 SET b 1;BLPOP k 0;GET b;SELECT 3;BLPOP k 0.05;ECHO last\n1 ECHO later\n2 SET b 2;RPUSH k x\nwait 100",

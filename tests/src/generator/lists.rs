@@ -55,8 +55,10 @@ fn popped(w: &mut Words, name: &str) -> Args {
 }
 
 /// How long to wait for an element, in seconds: never for ever.
+pub const TIMEOUTS: &[&str] = &["0.001", "0.001", "1e-3", "0.0011", "-1", "x", "nan", ""];
+
 pub fn timeout(w: &mut Words) -> Vec<u8> {
-    w.one(&["0.001", "0.001", "1e-3", "0.0011", "-1", "x", "nan", ""]).into()
+    w.one(TIMEOUTS).into()
 }
 
 fn end(w: &mut Words) -> Vec<u8> {
