@@ -281,6 +281,8 @@ fn every_way_to_make_a_list_wakes() {
         ("RPUSH other x;SET k string;COPY other k REPLACE", true),
         ("RPUSH other x;LMOVE other k LEFT LEFT", true),
         ("RPUSH other x;RPOPLPUSH other k", true),
+        ("RPUSH other x;SORT other ALPHA STORE k", true),
+        ("RPUSH other x;SET k string;SORT other ALPHA BY nosort STORE k", false),
         ("SELECT 1;RPUSH k x", false),
         ("SELECT 1;RPUSH k x;MOVE k 0", true),
         ("SELECT 1;RPUSH k x;COPY k k DB 0", true),

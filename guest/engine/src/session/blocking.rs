@@ -230,11 +230,11 @@ impl Runner<'_, '_> {
         self.server.blocked_clients = self.waiters.len().saturating_sub(self.served.len());
     }
 
-    /// Serves those who wait for the keys that have appeared since the last job, or for any key where dbs may have been exchanged.
+    /// Serves those who wait for the keys that have appeared since the last job, or for any key where dbs have been exchanged.
     /// Key by key in the order in which they appeared, those who wait for a key in the order in which they came. Who is served may
     /// make keys appear as well.
-    pub(super) fn serve_waiters(&mut self, dbs_may_be_others: bool) -> Result<()> {
-        if dbs_may_be_others && !self.waiters.is_empty() {
+    pub(super) fn serve_waiters(&mut self, dbs_are_others: bool) -> Result<()> {
+        if dbs_are_others && !self.waiters.is_empty() {
             self.appeared = self.waiters.all_keys(self.catalog);
         }
         while !self.appeared.is_empty() {

@@ -88,7 +88,8 @@ impl Engine {
             return Ok(replies);
         }
         let scope = self.scope_of(jobs)?;
-        let is_exclusive = scope == Scope::Exclusive;
+        // Only exclusive transactions change which space a db stands for.
+        let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, .. } = self;
         let transaction = Transaction::begin(store.as_mut(), scope)?;
         if *catalog_epoch != Some(transaction.epoch()) {
@@ -123,7 +124,8 @@ impl Engine {
                     Err(error) => runner.server.error(&mut reply, &error),
                 },
             }
-            runner.serve_waiters(is_exclusive)?;
+            let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
+            runner.serve_waiters(dbs_are_others)?;
             replies.push(is_answered.then(|| reply.into_bytes()));
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
