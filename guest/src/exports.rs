@@ -5,7 +5,7 @@ use crate::bindings::orbweaver::engine::log;
 use crate::environment::Wasi;
 use crate::store::HostStore;
 use bytes::Bytes;
-use orbweaver_engine::session::{Answer, Delivery, Engine};
+use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use std::cell::RefCell;
 
@@ -61,7 +61,7 @@ impl resp::Guest for Orbweaver {
         let outcome = with_engine(|engine| engine.exchange_once(&deliveries)).unwrap_or_default();
         let mut output = Vec::new();
         let answers = outcome.answers.into_iter().map(|answer| flatten(answer, &mut output)).collect();
-        resp::Outcome { answers, output, shutdown: outcome.shutdown }
+        resp::Outcome { answers, output, wake_after_ms: outcome.wake_after_ms, shutdown: outcome.shutdown }
     }
 
     fn disconnect(connection: resp::Connection) {
@@ -79,7 +79,8 @@ fn flatten(answer: Answer, output: &mut Vec<u8>) -> resp::Answer {
     }
     // Input and output are shorter than the component's memory, which is 4 GiB at most.
     let (consumed, end) = (u32::try_from(consumed).unwrap_or(u32::MAX), u32::try_from(output.len()).unwrap_or(u32::MAX));
-    resp::Answer { connection, consumed, needed: u64::try_from(needed).unwrap_or(u64::MAX), end, close, state }
+    let needed = u64::try_from(needed).ok().filter(|_| needed != BLOCKED).unwrap_or(u64::MAX);
+    resp::Answer { connection, consumed, needed, end, close, state }
 }
 
 /// The engine's cursor from where a call starts, and back: an empty cursor is none.

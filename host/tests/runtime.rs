@@ -1,7 +1,8 @@
 //! The component under wasmtime: exchanges, traps and what survives them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use orbweaver::runtime::{Builder, Component, Delivery, Orbweaver};
+use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver};
+use orbweaver_engine::resp::Value;
 use orbweaver_engine::store::MemoryStore;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -101,4 +102,29 @@ fn an_unknown_setting_is_refused() {
     let builder = Orbweaver::builder().setting("colour", "blue");
     let error = builder.open(component(), Box::new(MemoryStore::new())).err().unwrap();
     assert_eq!(error.to_string(), "unknown setting colour");
+}
+
+#[test]
+fn a_single_command_does_not_wait_and_its_connection_stays_as_it_is() {
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder());
+    orbweaver.command(&[b"SELECT", b"5"]).unwrap();
+    let error = orbweaver.command(&[b"BLPOP", b"list", b"0"]).unwrap_err();
+    assert_eq!(error.to_string(), "there is nothing to take, and a single command does not wait for it");
+    assert_eq!(one(&mut orbweaver, 1, "SELECT 5\nRPUSH list a b\nLLEN list"), "+OK :2 :2", "nobody waits any more");
+    let taken = orbweaver.command(&[b"BLPOP", b"list", b"0"]).unwrap();
+    assert_eq!(taken, Value::Array(vec![Value::Bulk("list".into()), Value::Bulk("a".into())]));
+}
+
+#[test]
+fn a_wait_ends_when_its_time_is_up_or_another_connection_pushes() {
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder());
+    let input = b"BLPOP list 0.01\r\nPING\r\n";
+    let outcome = orbweaver.exchange(&[Delivery { connection: 1, input }]).unwrap();
+    assert_eq!((outcome.answers[0].consumed, outcome.answers[0].needed), (0, BLOCKED));
+    std::thread::sleep(Duration::from_millis(outcome.wake_after_ms.unwrap()));
+    let outcome = orbweaver.exchange(&[]).unwrap();
+    assert_eq!((outcome.answers[0].consumed, outcome.answers[0].needed, outcome.output), (17, 0, b"*-1\r\n".to_vec()));
+    assert_eq!(one(&mut orbweaver, 2, "BLPOP list 0"), "");
+    let replies = exchange(&mut orbweaver, &[(3, "RPUSH list a")]);
+    assert_eq!(replies, [(":1".into(), false), ("*2 $4 list $1 a".into(), false)]);
 }

@@ -380,3 +380,78 @@ fn expired_keys_are_swept_while_nobody_asks() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+/// Waits until so many clients wait in blocking commands.
+fn wait_for_blocked(client: &mut Client, expected: usize) {
+    let line = format!("blocked_clients:{expected}\r\n");
+    let in_time = Instant::now() + Duration::from_secs(10);
+    loop {
+        let Value::Bulk(info) = client.call(&args(["INFO", "clients"])).unwrap() else { panic!("INFO is a bulk") };
+        if String::from_utf8_lossy(&info).contains(&line) {
+            return;
+        }
+        assert!(Instant::now() < in_time, "{line} is not in {info:?}");
+    }
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Value {
+    Value::Array(texts.map(|text| Value::Bulk(text.to_owned().into())).to_vec())
+}
+
+#[test]
+fn a_blocking_client_is_woken_by_another_and_goes_on_with_its_pipeline() {
+    let dir = TempDir::new().unwrap();
+    let server = in_memory(&dir, &["--timeout", "1s"]);
+    let (mut waiting, mut pushing) = (connect(&server), connect(&server));
+    let requests = [args(["BLPOP", "none", "list", "0"]), args(["SELECT", "1"]), args(["GET", "missing"])];
+    waiting.send_raw(&requests.iter().flat_map(|request| encode_command(request)).collect::<Vec<u8>>()).unwrap();
+    for _ in 0..30 {
+        // Longer than the idle timeout, which is not for those who wait.
+        wait_for_blocked(&mut pushing, 1);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(pushing.call(&args(["RPUSH", "list", "element"])).unwrap(), Value::Integer(1));
+    assert_eq!(waiting.read_reply().unwrap(), texts(["list", "element"]));
+    assert_eq!(waiting.read_reply().unwrap(), ok());
+    assert_eq!(waiting.read_reply().unwrap(), Value::Null);
+}
+
+#[test]
+fn a_wait_ends_in_time_although_nobody_says_anything() {
+    let dir = TempDir::new().unwrap();
+    let server = in_memory(&dir, &[]);
+    let mut client = connect(&server);
+    let start = Instant::now();
+    assert_eq!(client.call(&args(["BZPOPMIN", "none", "0.25"])).unwrap(), Value::NullArray);
+    let waited = start.elapsed();
+    assert!(waited >= Duration::from_millis(250) && waited < Duration::from_secs(5), "{waited:?}");
+}
+
+#[test]
+fn a_client_that_goes_away_waits_no_more() {
+    let dir = TempDir::new().unwrap();
+    let server = in_memory(&dir, &[]);
+    let (mut gone, mut client) = (plain_socket(&server), connect(&server));
+    gone.write_all(b"BLPOP list 0\r\n").unwrap();
+    wait_for_blocked(&mut client, 1);
+    drop(gone);
+    wait_for_blocked(&mut client, 0);
+    assert_eq!(client.call(&args(["RPUSH", "list", "kept"])).unwrap(), Value::Integer(1));
+    assert_eq!(client.call(&args(["LLEN", "list"])).unwrap(), Value::Integer(1));
+}
+
+#[test]
+fn who_waits_goes_on_waiting_after_a_trap() {
+    let dir = TempDir::new().unwrap();
+    let server = in_memory(&dir, &["--allow-debug-panic"]);
+    let (mut waiting, mut client) = (connect(&server), connect(&server));
+    waiting.send_raw(&[encode_command(&args(["BLPOP", "list", "0"])), encode_command(&args(["PING"]))].concat()).unwrap();
+    wait_for_blocked(&mut client, 1);
+    let mut socket = plain_socket(&server);
+    socket.write_all(b"DEBUG PANIC\r\n").unwrap();
+    assert!(read_to_end(&mut socket).starts_with(b"-ERR internal: "));
+    wait_for_blocked(&mut client, 1);
+    assert_eq!(client.call(&args(["RPUSH", "list", "element"])).unwrap(), Value::Integer(1));
+    assert_eq!(waiting.read_reply().unwrap(), texts(["list", "element"]));
+    assert_eq!(waiting.read_reply().unwrap(), Value::Simple("PONG".into()));
+}

@@ -193,8 +193,8 @@ pub fn same(exchange: &Exchange<'_>, before: Option<&Exchange<'_>>) -> bool {
         "HRANDFIELD" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("HGETALL", 2), exchange, before)),
         "SPOP" | "SRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("SMEMBERS", 1), exchange, before)),
         "ZRANDMEMBER" => same_kind(redis, other) && before.is_some_and(|before| is_choice_from(("ZRANGE", 2), exchange, before)),
-        "ZADD" | "ZINCRBY" | "ZSCORE" | "ZMSCORE" | "ZRANGE" | "ZRANGEBYSCORE" | "ZREVRANGE" | "ZREVRANGEBYSCORE" | "ZPOPMIN"
-        | "ZPOPMAX" | "ZMPOP" | "ZDIFF" | "ZINTER" | "ZUNION" => same_scores(redis, other),
+        "BZMPOP" | "BZPOPMAX" | "BZPOPMIN" | "ZADD" | "ZINCRBY" | "ZSCORE" | "ZMSCORE" | "ZRANGE" | "ZRANGEBYSCORE" | "ZREVRANGE"
+        | "ZREVRANGEBYSCORE" | "ZPOPMIN" | "ZPOPMAX" | "ZMPOP" | "ZDIFF" | "ZINTER" | "ZUNION" => same_scores(redis, other),
         "RANDOMKEY" => same_kind(redis, other) && before.is_none_or(|before| is_choice_of_keys(exchange, before)),
         "HELLO" => same_kind(redis, other) && self_description(redis) == self_description(other),
         "INFO KEYSPACE" => key_counts(redis).is_some_and(|counts| Some(counts) == key_counts(other)),

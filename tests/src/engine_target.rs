@@ -2,11 +2,12 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use bytes::Bytes;
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::resp::{Value, decode_reply};
-use orbweaver_engine::session::{Delivery, Engine};
+use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::MemoryStore;
 
@@ -61,11 +62,29 @@ impl EngineTarget {
         self.last_connection
     }
 
+    /// What comes after a blocking command that has parked its connection: the end of the wait, or what was behind it.
+    fn go_on(&mut self, connection: u64, input: &Bytes, needed: usize) -> io::Result<Answer> {
+        let deliveries = if needed == BLOCKED { vec![] } else { vec![Delivery { connection, input: input.clone() }] };
+        let outcome = self.engine.exchange(&deliveries);
+        if outcome.answers.is_empty() {
+            let wait_ms = outcome.wake_after_ms.ok_or(io::Error::other("the wait would never end"))?;
+            std::thread::sleep(Duration::from_millis(wait_ms));
+            return self.go_on(connection, input, needed);
+        }
+        let answer = outcome.answers.into_iter().find(|answer| answer.connection == connection);
+        answer.ok_or(io::Error::other("the engine leaves whole commands alone"))
+    }
+
     fn exchange(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
         let number = self.connections[connection];
         let input: Bytes = commands.iter().flat_map(|command| encode_command(command)).collect();
         let sent = input.len();
-        let answer = self.engine.exchange(&[Delivery { connection: number, input }]).answers.remove(0);
+        let mut answer = self.engine.exchange(&[Delivery { connection: number, input: input.clone() }]).answers.remove(0);
+        while answer.consumed < sent && !answer.close && [0, BLOCKED].contains(&answer.needed) {
+            let next = self.go_on(number, &input.slice(answer.consumed..), answer.needed)?;
+            answer.output.extend_from_slice(&next.output);
+            answer = Answer { consumed: answer.consumed + next.consumed, output: answer.output, ..next };
+        }
         if answer.close {
             self.engine.disconnect(number);
             self.connections[connection] = self.connect();

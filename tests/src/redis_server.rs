@@ -25,7 +25,8 @@ impl RedisServer {
         let mut command = Command::new("redis-server");
         command
             .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
-            .args(["--save", "", "--appendonly", "no", "--dir"])
+            // It ends the waits of blocking commands at its ticks only: 10 a second by default.
+            .args(["--save", "", "--appendonly", "no", "--hz", "500", "--dir"])
             .arg(dir.path())
             .args(options);
         let process = ServerProcess::start(command, address, &dir.path().join("log"));

@@ -9,7 +9,15 @@ use orbweaver_tests::redis_server::RedisServer;
 use orbweaver_tests::target::{SocketTarget, Target};
 
 /// Flags of Redis 7.0 that Redis 7.2 does not have on that command, or the other way round: (command, flag, reason).
-const KNOWN_FLAG_DIFFERENCES: &[(&str, &str, &str)] = &[];
+const KNOWN_FLAG_DIFFERENCES: &[(&str, &str, &str)] = &[
+    ("blmove", "noscript", IN_SCRIPTS),
+    ("blpop", "noscript", IN_SCRIPTS),
+    ("brpop", "noscript", IN_SCRIPTS),
+    ("brpoplpush", "noscript", IN_SCRIPTS),
+    ("bzpopmax", "noscript", IN_SCRIPTS),
+    ("bzpopmin", "noscript", IN_SCRIPTS),
+];
+const IN_SCRIPTS: &str = "scripts may call them since Redis 7.2: they do not wait there";
 
 /// Arities of Redis 7.2 that are others than in Redis 7.0: (command, arity). ZRANK and ZREVRANK have the option WITHSCORE; the keys of
 /// a command without arguments can be asked for.

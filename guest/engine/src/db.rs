@@ -50,6 +50,8 @@ pub struct Db<'t, 's> {
     pub now_ms: u64,
     /// The db's number.
     pub index: usize,
+    /// Where keys are noted that become lists or sorted sets, in that order; `None` where nobody waits for any.
+    pub appeared: Option<&'t mut Vec<KeyAt>>,
 }
 
 impl Db<'_, '_> {
@@ -126,7 +128,27 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors.
     pub fn write(&mut self, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
+        if let (None, Some(new)) = (old, new) {
+            self.note_appeared(at, new.kind());
+        }
         self.layout.write(self.transaction, at, old, new)
+    }
+
+    /// Notes, for clients that wait for it, that a key is there that was not there before. [`Db::write`] does so by itself; a command
+    /// that removes a key and makes it anew in one step does it by this.
+    pub fn note_appeared(&mut self, at: &KeyAt, kind: Kind) {
+        if let (Some(appeared), Kind::List | Kind::SortedSet) = (&mut self.appeared, kind) {
+            appeared.push(at.clone());
+        }
+    }
+
+    /// Moves what [`Db::find`] returned for `from` to `to`, where nothing is stored (any more).
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn rename(&mut self, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()> {
+        self.note_appeared(to, meta.kind());
+        self.layout.rename(self.transaction, from, to, meta)
     }
 
     /// Stores a string under a key, in the place of `old`.

@@ -423,6 +423,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
         max_string_bytes: 1 << 20,
         now_ms: START_MS,
         index: 0,
+        appeared: None,
     })
 }
 

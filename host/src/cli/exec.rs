@@ -4,7 +4,7 @@ use super::options::{DirArgs, EngineArgs};
 use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use clap::Args;
-use orbweaver::runtime::{Delivery, Orbweaver};
+use orbweaver::runtime::{BLOCKED, Delivery, Orbweaver};
 use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
 use orbweaver_engine::resp::{Value, decode_reply, render_human, render_raw, split_inline};
 use std::ffi::OsString;
@@ -113,6 +113,10 @@ impl Session {
     /// Runs a command. Most have one reply; after CLIENT REPLY OFF there is none.
     fn call(&mut self, words: &[Vec<u8>]) -> anyhow::Result<Vec<Value>> {
         let outcome = self.orbweaver.exchange(&[Delivery { connection: CONNECTION, input: &request(words) }])?;
+        if outcome.answers.iter().any(|answer| answer.needed == BLOCKED) {
+            let name = words.first().map(|name| String::from_utf8_lossy(name)).unwrap_or_default();
+            bail!("{name} finds nothing to take, and there is nobody to wait for");
+        }
         self.closed |= outcome.shutdown || outcome.answers.iter().any(|answer| answer.close);
         let mut rest = Bytes::from(outcome.output);
         let mut replies = Vec::new();

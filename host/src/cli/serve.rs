@@ -65,7 +65,7 @@ pub struct ServeArgs {
     /// Memory for blocks read from RocksDB's files
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache_size: ByteSize,
-    /// Close connections that are silent for so long; 0s: never
+    /// Close connections that are silent for so long without waiting in a blocking command; 0s: never
     #[arg(long, value_name = "TIME", default_value = "0s")]
     timeout: humantime::Duration,
     /// What is logged, to standard error

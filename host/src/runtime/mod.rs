@@ -11,4 +11,4 @@ mod server;
 pub use builder::Builder;
 pub use component::{Component, wasm};
 pub use instance::CallError;
-pub use server::{Answer, Delivery, Findings, Orbweaver, Outcome, Swept};
+pub use server::{Answer, BLOCKED, Delivery, Findings, Orbweaver, Outcome, Swept};

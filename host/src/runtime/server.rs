@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 
 pub use resp::Answer;
 
+/// [`Answer::needed`] of a connection that waits in a blocking command.
+pub const BLOCKED: u64 = u64::MAX;
+
 /// What one connection has sent and is not consumed yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
@@ -37,6 +40,9 @@ pub struct Outcome {
     pub answers: Vec<Answer>,
     /// All replies, one behind the other; each answer's end where its [`Answer::end`] says.
     pub output: Vec<u8>,
+    /// After how many milliseconds the first wait of a blocking command ends: there should be an exchange then, if only without
+    /// deliveries.
+    pub wake_after_ms: Option<u64>,
     /// A client asked the server to stop.
     pub shutdown: bool,
 }
@@ -55,7 +61,8 @@ impl Outcome {
 
     /// This outcome, and behind each of its answers what a further call answered.
     fn go_on(&self, next: &Self) -> Self {
-        let mut outcome = Self { shutdown: self.shutdown || next.shutdown, ..Self::default() };
+        let shutdown = self.shutdown || next.shutdown;
+        let mut outcome = Self { wake_after_ms: next.wake_after_ms, shutdown, ..Self::default() };
         let mut others: Vec<(&Answer, &[u8])> = next.replies().collect();
         for (answer, reply) in self.replies() {
             match others.iter().position(|(other, _)| other.connection == answer.connection) {
@@ -86,7 +93,7 @@ pub type Swept = maintenance::Swept;
 pub type Findings = maintenance::Findings;
 
 /// What is remembered of a connection outside of the instance.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     address: String,
     state: Option<Vec<u8>>,
@@ -150,10 +157,16 @@ impl Orbweaver {
     /// # Errors
     /// Where no instance can be made.
     pub fn connect(&mut self, connection: u64, address: &str) -> Result<(), CallError> {
-        self.connections.insert(connection, Known { address: address.to_owned(), state: None });
+        self.announce(connection, Known { address: address.to_owned(), state: None })
+    }
+
+    fn announce(&mut self, connection: u64, known: Known) -> Result<(), CallError> {
+        let (address, state) = (known.address.clone(), known.state.clone());
+        self.connections.insert(connection, known);
         // An instance that is made now is told of all connections.
         let Some(instance) = &mut self.instance else { return self.instance().map(|_| ()) };
-        let connected = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, address, None));
+        let connected =
+            instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, &address, state.as_deref()));
         connected.or_else(|trap| self.replace(trap).map(|_| ()))
     }
 
@@ -179,6 +192,9 @@ impl Orbweaver {
 
     /// Runs every whole request of the deliveries, one for each connection. Where replies grow beyond some 16 MiB, what is left is
     /// not consumed (with `needed` 0): send them, and call again. See `resp.exchange` in `wit/engine`.
+    ///
+    /// A connection whose answer needs [`BLOCKED`] bytes waits in a blocking command; a later exchange, with whatever deliveries,
+    /// answers it. Where [`Orbweaver::traps`] has changed, an instance was lost with its waits: deliver the same bytes again.
     ///
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
@@ -209,13 +225,13 @@ impl Orbweaver {
             })
             .collect();
         let trap = match instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange(wasm, &input, &flat)) {
-            Ok(resp::Outcome { mut answers, output, shutdown }) => {
+            Ok(resp::Outcome { mut answers, output, wake_after_ms, shutdown }) => {
                 for answer in &mut answers {
                     if let (Some(state), Some(known)) = (answer.state.take(), self.connections.get_mut(&answer.connection)) {
                         known.state = Some(state);
                     }
                 }
-                return Ok(Outcome { answers, output, shutdown });
+                return Ok(Outcome { answers, output, wake_after_ms, shutdown });
             }
             Err(trap) => trap,
         };
@@ -230,11 +246,8 @@ impl Orbweaver {
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
         for delivery in deliveries {
-            let alone = self.exchange_once(std::slice::from_ref(delivery))?;
-            outcome.shutdown |= alone.shutdown;
-            for (answer, reply) in alone.replies() {
-                outcome.push(answer.clone(), reply);
-            }
+            // One of them may end the wait of one before it.
+            outcome = outcome.go_on(&self.exchange_once(std::slice::from_ref(delivery))?);
         }
         Ok(outcome)
     }
@@ -243,7 +256,9 @@ impl Orbweaver {
     /// (number 0), so SELECT and the like hold for the next ones. Many commands at once are [`Orbweaver::exchange`]'s.
     ///
     /// # Errors
-    /// Where the instance was lost and no other can be made, or where the engine closed the connection without a reply.
+    /// Where the instance was lost and no other can be made, or where the engine closed the connection without a reply. A blocking
+    /// command that finds nothing to take is an error, and nothing waits: while this call lasts nobody else could push. To wait,
+    /// take a connection and [`Orbweaver::exchange`].
     pub fn command(&mut self, args: &[&[u8]]) -> Result<Value, CallError> {
         if !self.connections.contains_key(&OWN_CONNECTION) {
             self.connect(OWN_CONNECTION, "in-process")?;
@@ -255,7 +270,15 @@ impl Orbweaver {
             request.extend_from_slice(b"\r\n");
         }
         let outcome = self.exchange(&[Delivery { connection: OWN_CONNECTION, input: &request }])?;
-        if outcome.answers.iter().any(|answer| answer.connection == OWN_CONNECTION && answer.close) {
+        let mut own = outcome.answers.iter().filter(|answer| answer.connection == OWN_CONNECTION);
+        if own.clone().any(|answer| answer.needed == BLOCKED) {
+            // Only the wait is forgotten: the connection goes on as it was.
+            let known = self.connections.get(&OWN_CONNECTION).cloned();
+            self.disconnect(OWN_CONNECTION);
+            known.map_or(Ok(()), |known| self.announce(OWN_CONNECTION, known))?;
+            return Err(CallError::Refused("there is nothing to take, and a single command does not wait for it".into()));
+        }
+        if own.any(|answer| answer.close) {
             self.disconnect(OWN_CONNECTION);
         }
         match decode_reply(&outcome.output.into()) {

@@ -174,11 +174,21 @@ impl Clients {
         }
     }
 
-    /// Closes connections that were silent for longer than `idle_timeout`, and those that do not take their last reply.
+    /// Shows the engine the requests of all that wait in a blocking command, after the instance that knew of them is lost.
+    pub fn deliver_blocked_again(&mut self, orbweaver: &mut Orbweaver) {
+        let mut blocked: Vec<u64> = self.connections.iter().filter(|(_, client)| client.is_blocked()).map(|(&id, _)| id).collect();
+        blocked.sort_unstable();
+        for id in blocked {
+            self.change(id, orbweaver, Connection::deliver_again);
+        }
+    }
+
+    /// Closes connections that were silent for longer than `idle_timeout` without waiting in a blocking command, and those that do not take their last reply.
     pub fn close_silent(&mut self, idle_timeout: Option<Duration>, orbweaver: &mut Orbweaver) {
         let now = Instant::now();
         let is_silent = |client: &Connection| {
-            let idle = idle_timeout.is_some_and(|timeout| now.duration_since(client.last_active) > timeout);
+            let silence = now.duration_since(client.last_active);
+            let idle = !client.is_blocked() && idle_timeout.is_some_and(|timeout| silence > timeout);
             idle || client.closing.is_some_and(|since| now.duration_since(since) > CLOSING_TIME)
         };
         let silent: Vec<u64> = self.connections.iter().filter(|(_, client)| is_silent(client)).map(|(&id, _)| id).collect();

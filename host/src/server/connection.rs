@@ -1,6 +1,6 @@
 //! One client's socket, what it has said that is not consumed yet, and what it has yet to read.
 
-use crate::runtime::Answer;
+use crate::runtime::{Answer, BLOCKED};
 use bytes::{Buf, BytesMut};
 use mio::event::Event;
 use mio::net::TcpStream;
@@ -24,6 +24,8 @@ pub struct Connection {
     fresh: bool,
     /// How long the input must be before the engine can get on; 0: any length.
     needed: usize,
+    /// The engine answers when something happens on other connections, or at a time: it has seen the request that it is about.
+    blocked: bool,
     output: BytesMut,
     readable: bool,
     /// The client has said that it sends no more, though not everything need have been read.
@@ -49,6 +51,7 @@ impl Connection {
             input: BytesMut::new(),
             fresh: false,
             needed: 0,
+            blocked: false,
             output: BytesMut::new(),
             readable: false,
             peer_done: false,
@@ -84,6 +87,16 @@ impl Connection {
         self.output.len()
     }
 
+    /// Whether the client waits in a blocking command.
+    pub fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Lets the engine see a blocking request again: the instance that knew of it is lost.
+    pub fn deliver_again(&mut self) {
+        self.blocked = false;
+    }
+
     /// Whether there is nothing left to do for this client.
     pub fn is_over(&self) -> bool {
         self.dead || (self.closing.is_some() && self.output.is_empty())
@@ -102,7 +115,7 @@ impl Connection {
     pub fn is_due(&self) -> bool {
         let news = self.fresh || self.needed == 0;
         let enough = self.input.len() >= self.needed || self.input.len() <= EAGER_BYTES;
-        !self.is_paused() && !self.input.is_empty() && news && enough
+        !self.is_paused() && !self.blocked && !self.input.is_empty() && news && enough
     }
 
     /// Whether the client has sent its last byte, and the engine has got on with it as far as it can.
@@ -147,7 +160,8 @@ impl Connection {
             self.input = BytesMut::new();
         }
         self.fresh = false;
-        self.needed = usize::try_from(answer.needed).unwrap_or(usize::MAX);
+        self.blocked = answer.needed == BLOCKED;
+        self.needed = if self.blocked { 0 } else { usize::try_from(answer.needed).unwrap_or(usize::MAX) };
         self.send(reply);
         if answer.close {
             self.close();

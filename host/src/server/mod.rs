@@ -63,6 +63,10 @@ pub struct Server {
     options: ServerOptions,
     clients: Clients,
     housekeeping: Housekeeping,
+    /// When the first wait of a blocking command ends.
+    wake_at: Option<Instant>,
+    /// How many instances had been lost when their waits were last made up for.
+    known_traps: u64,
     scratch: Vec<u8>,
 }
 
@@ -103,6 +107,8 @@ impl Server {
         Ok(Self {
             clients: Clients::new(poll.registry().try_clone()?, &options),
             housekeeping: Housekeeping::new(facts, options.idle_timeout),
+            wake_at: None,
+            known_traps: orbweaver.traps(),
             poll,
             listener,
             knocking: false,
@@ -136,14 +142,29 @@ impl Server {
         let mut more_to_accept = false;
         while !self.stopper.is_stopped() {
             let busy = more_to_accept || self.clients.have_work();
-            let patience = if busy { Duration::ZERO } else { self.housekeeping.patience() };
+            let patience = if busy { Duration::ZERO } else { self.patience() };
             self.wait(&mut events, patience)?;
             more_to_accept = self.accept();
             let served = self.serve();
             self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served);
+            self.make_up_for_traps();
         }
         tracing::info!("stopping");
         self.send_last_replies(&mut events)
+    }
+
+    /// How long there is nothing to do unless a socket has something to say.
+    fn patience(&self) -> Duration {
+        let patience = self.housekeeping.patience();
+        self.wake_at.map_or(patience, |at| patience.min(at.saturating_duration_since(Instant::now())))
+    }
+
+    /// The waits of blocking commands are lost with an instance: their clients wait anew, in the order in which they connected.
+    fn make_up_for_traps(&mut self) {
+        if self.known_traps != self.orbweaver.traps() {
+            self.known_traps = self.orbweaver.traps();
+            self.clients.deliver_blocked_again(&mut self.orbweaver);
+        }
     }
 
     /// Waits for sockets, and notes what they say.
@@ -196,10 +217,14 @@ impl Server {
             self.exchange(now);
             rest = later;
         }
+        if self.wake_at.is_some_and(|at| at <= Instant::now()) {
+            self.exchange(&[]);
+        }
         !due.is_empty()
     }
 
     fn exchange(&mut self, due: &[u64]) {
+        self.wake_at = None;
         let traps = self.orbweaver.traps();
         let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
         let outcome = self.orbweaver.exchange(&deliveries);
@@ -215,6 +240,7 @@ impl Server {
                     self.clients.change(answer.connection, &mut self.orbweaver, |client| client.take_answer(answer, reply));
                 }
                 self.clients.refuse_too_large(due, self.options.max_request_bytes, &mut self.orbweaver);
+                self.wake_at = outcome.wake_after_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
                 if outcome.shutdown {
                     tracing::info!("a client asked the server to shut down");
                     self.stopper.stopped.store(true, Ordering::SeqCst);

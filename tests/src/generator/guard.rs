@@ -1,5 +1,6 @@
 //! Which commands a comparison cannot use: those that cost too much, and those whose outcome is a matter of the moment.
 
+use super::lists::TIMEOUTS;
 use crate::client::Args;
 
 /// SETRANGE up to here is cheap; past the limit of a string it is an error.
@@ -30,6 +31,10 @@ pub fn is_fit(command: &Args) -> bool {
         b"EXPIRE" | b"SETEX" => argument(command, 2).is_none_or(is_fit_in_seconds),
         b"PEXPIRE" | b"PSETEX" => argument(command, 2).is_none_or(is_fit_in_milliseconds),
         b"SET" | b"GETEX" => after(b"EX").into_iter().all(is_fit_in_seconds) && after(b"PX").into_iter().all(is_fit_in_milliseconds),
+        b"BLPOP" | b"BRPOP" | b"BZPOPMIN" | b"BZPOPMAX" => command.last().is_some_and(|word| is_fit_as_timeout(word)),
+        b"BLMPOP" | b"BZMPOP" => command.get(1).is_none_or(|word| is_fit_as_timeout(word)),
+        b"BRPOPLPUSH" => command.get(3).is_none_or(|word| is_fit_as_timeout(word)),
+        b"BLMOVE" => command.get(5).is_none_or(|word| is_fit_as_timeout(word)),
         // Redis 7.0 follows one option before it looks at the next, Redis 7.2 looks at all of them first.
         b"HELLO" => {
             let options = |name: &[u8], words: &[Vec<u8>]| words.iter().filter(|word| word.eq_ignore_ascii_case(name)).count();
@@ -44,6 +49,11 @@ pub fn is_fit(command: &Args) -> bool {
         b"CLIENT" => !command.iter().any(|word| word.eq_ignore_ascii_case(b"KILL")) || command.len() < 5,
         _ => true,
     }
+}
+
+/// Whether somebody waits no longer than a moment. Redis 7.0 has other texts for long times.
+fn is_fit_as_timeout(word: &[u8]) -> bool {
+    TIMEOUTS.iter().any(|known| known.as_bytes() == word)
 }
 
 /// Whether a bit there makes no long string: alone or, with `#`, as the number of a field of 1 to 64 bits.

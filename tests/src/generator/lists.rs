@@ -19,6 +19,15 @@ pub const RULES: Rules = &[
         command.push(end(w));
         w.optional(command, 1, |w| args!["COUNT", w.position()])
     }),
+    (2, |w| {
+        let command = args![w.one(&["BLPOP", "BRPOP"])];
+        let mut command = w.repeated(command, 3, |w| args![w.list_key()]);
+        command.push(timeout(w));
+        command
+    }),
+    (1, |w| args!["BLMPOP", timeout(w), "2", w.list_key(), w.list_key(), end(w), "COUNT", w.position()]),
+    (1, |w| args!["BLMOVE", w.list_key(), w.list_key(), end(w), end(w), timeout(w)]),
+    (1, |w| args!["BRPOPLPUSH", w.list_key(), w.list_key(), timeout(w)]),
     (6, |w| args!["LMOVE", w.list_key(), w.list_key(), end(w), end(w)]),
     (4, |w| args!["RPOPLPUSH", w.list_key(), w.list_key()]),
     (5, |w| args!["LLEN", w.list_key()]),
@@ -43,6 +52,13 @@ fn pushed(w: &mut Words, name: &str) -> Args {
 fn popped(w: &mut Words, name: &str) -> Args {
     let command = args![name, w.list_key()];
     w.optional(command, 1, |w| args![w.position()])
+}
+
+/// How long to wait for an element, in seconds: never for ever.
+pub const TIMEOUTS: &[&str] = &["0.001", "0.001", "1e-3", "0.0011", "-1", "x", "nan", ""];
+
+pub fn timeout(w: &mut Words) -> Vec<u8> {
+    w.one(TIMEOUTS).into()
 }
 
 fn end(w: &mut Words) -> Vec<u8> {

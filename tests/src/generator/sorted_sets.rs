@@ -1,6 +1,7 @@
 //! Commands on sorted sets. Members are short and few, so that the sets stay in Redis' small encoding: in the large one it is a
 //! matter of chance what a range by member is of a set whose scores are not equal.
 
+use super::lists::timeout;
 use super::words::Words;
 use super::{Rules, args};
 use crate::client::Args;
@@ -73,6 +74,13 @@ pub const RULES: Rules = &[
         let command = args![w.one(&["ZPOPMIN", "ZPOPMAX"]), w.sorted_set_key()];
         if w.percent(50) { command } else { [command, args![count(w)]].concat() }
     }),
+    (2, |w| {
+        let command = args![w.one(&["BZPOPMIN", "BZPOPMAX"])];
+        let mut command = w.repeated(command, 3, |w| args![w.sorted_set_key()]);
+        command.push(timeout(w));
+        command
+    }),
+    (1, |w| args!["BZMPOP", timeout(w), "2", w.sorted_set_key(), w.sorted_set_key(), w.one(&["MIN", "MAX", "MID"]), "COUNT", count(w)]),
     (4, |w| {
         let command = sources(w, args!["ZMPOP"], Words::sorted_set_key);
         let command = [command, args![w.one(&["MIN", "MAX", "min", "MIN", "MAX", "MID"])]].concat();

@@ -116,9 +116,15 @@ fn pop(context: &mut Context, reply: &mut Reply, end: End) -> Result<()> {
 }
 
 fn lmpop(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let count = at_least(context.arg(1), 1, "ERR numkeys should be greater than 0")?;
+    let (keys, end, count) = multiple(context.args.get(1..).unwrap_or_default())?;
+    pop_multiple(context, reply, keys, end, count).map(|_| ())
+}
+
+/// Reads `numkeys key [key ...] LEFT|RIGHT [COUNT count]`.
+pub(super) fn multiple(arguments: &[Bytes]) -> Result<(&[Bytes], End, u64)> {
+    let (count, arguments) = arguments.split_first().ok_or(texts::SYNTAX)?;
+    let count = at_least(count, 1, "ERR numkeys should be greater than 0")?;
     let key_count = usize::try_from(count).map_err(|_| texts::SYNTAX)?;
-    let arguments = context.args.get(2..).unwrap_or_default();
     let (keys, options) = arguments.split_at_checked(key_count).ok_or(texts::SYNTAX)?;
     let (end, options) = options.split_first().ok_or(texts::SYNTAX)?;
     let end = end_named(end)?;
@@ -131,16 +137,22 @@ fn lmpop(context: &mut Context, reply: &mut Reply) -> Result<()> {
             _ => return Err(texts::SYNTAX),
         }
     }
+    Ok((keys, end, count.unwrap_or(1)))
+}
+
+/// Answers with the list that elements were popped from, and these. False where none of the lists exists.
+pub(super) fn pop_multiple(context: &mut Context, reply: &mut Reply, keys: &[Bytes], end: End, count: u64) -> Result<bool> {
     let lists = keys.iter().map(|key| context.db.at(key)).collect::<Result<Vec<KeyAt>>>()?;
-    match lists::pop_first(&mut context.db, &lists, end, count.unwrap_or(1))? {
+    let popped = lists::pop_first(&mut context.db, &lists, end, count)?;
+    match &popped {
         Some((place, popped)) => {
             reply.array(2);
-            reply.bulk(keys.get(place).map(AsRef::as_ref).unwrap_or_default());
-            write_elements(&popped, reply);
+            reply.bulk(keys.get(*place).map(AsRef::as_ref).unwrap_or_default());
+            write_elements(popped, reply);
         }
         None => reply.null_array(),
     }
-    Ok(())
+    Ok(popped.is_some())
 }
 
 fn lmove(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -291,7 +303,7 @@ fn key(context: &Context) -> Result<KeyAt> {
 }
 
 /// LEFT or RIGHT.
-fn end_named(word: &Bytes) -> Result<End> {
+pub(super) fn end_named(word: &Bytes) -> Result<End> {
     match word {
         word if is_word(word, "left") => Ok(End::Head),
         word if is_word(word, "right") => Ok(End::Tail),

@@ -13,6 +13,7 @@ pub mod reference;
 pub mod table;
 
 mod bitmaps;
+mod blocking;
 mod client;
 mod connection;
 mod field_expiry;
@@ -29,6 +30,8 @@ mod sort;
 mod sorted_sets;
 mod strings;
 mod transactions;
+
+pub use blocking::Wait;
 
 use crate::db::Db;
 use crate::error::Result;
@@ -172,6 +175,8 @@ impl Group {
 pub enum Run {
     /// Works on data, within a transaction. May run more than once (after a conflict), so it changes nothing but the transaction.
     Data(fn(&mut Context, &mut Reply) -> Result<()>),
+    /// As `Data`, but where there is nothing to take it may wait: the reply is then what is said where that is not allowed.
+    Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
     Session(fn(&mut Session, &[Bytes], &mut Reply) -> Result<()>),
     /// Steers transactions: the session itself does it.

@@ -10,12 +10,23 @@ use std::fmt::Write;
 /// Where a command differs from Redis 7.2, with the reason. Names are those of the table's rows, sorted.
 pub const DIFFERENCES: &[(&str, &str)] = &[
     ("acl", "there is one user, `default`, who may do everything: no users can be made"),
+    ("blmove", "as BLPOP"),
+    ("blmpop", "as BLPOP"),
+    (
+        "blpop",
+        "elements that another instance on the same store pushes wake nobody; where an instance is lost its clients wait anew, in the order in which \
+         they connected and with their full timeouts",
+    ),
+    ("brpop", "as BLPOP"),
+    ("brpoplpush", "as BLPOP"),
+    ("bzmpop", "as BLPOP"),
+    ("bzpopmax", "as BLPOP"),
+    ("bzpopmin", "as BLPOP"),
     ("client|list", "`laddr` is what the host tells; sizes of buffers are 0 and `fd` is -1, for sockets are the host's"),
     ("client|no-evict", "kept and shown only: nobody is evicted"),
     ("client|no-touch", "kept and shown only: uses of keys are not counted"),
     ("client|pause", "refused: the engine cannot hold commands back"),
     ("client|tracking", "`ON` is refused: there is no invalidation"),
-    ("client|unblock", "always 0: no command blocks"),
     ("client|unpause", "always `OK`: nothing is paused"),
     ("command|docs", "summary, since, group and subcommands; no arguments, history and complexity"),
     (
@@ -149,6 +160,7 @@ fn keys(keys: KeySpec) -> String {
     match keys {
         KeySpec::Range { first, last, .. } if i32::try_from(first) == Ok(last) => first.to_string(),
         KeySpec::Range { first, last: -1, step: 1 } => format!("{first} and all behind"),
+        KeySpec::Range { first, last: -2, step: 1 } => format!("{first} and all behind but the last"),
         KeySpec::Range { first, last: -1, step } => format!("{first} and every {step}. behind"),
         KeySpec::Range { first, last, .. } => format!("{first} to {last}"),
         KeySpec::Stored { words: [], .. } => "1".to_owned(),

@@ -1,8 +1,8 @@
 //! The command table.
 
 use super::{
-    Command, bitmaps, client, connection, field_expiry, geo, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sort, sorted_sets,
-    strings, transactions,
+    Command, bitmaps, blocking, client, connection, field_expiry, geo, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sort,
+    sorted_sets, strings, transactions,
 };
 use bytes::Bytes;
 use std::sync::LazyLock;
@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     let groups = [
         bitmaps::COMMANDS,
+        blocking::COMMANDS,
         client::COMMANDS,
         connection::COMMANDS,
         field_expiry::COMMANDS,

@@ -64,6 +64,13 @@ pub struct KeyAt {
 }
 
 impl KeyAt {
+    /// The user key that a lock key stands for; `None` for what is too short to be one.
+    #[must_use]
+    pub fn from_lock_key(lock_key: &Bytes) -> Option<Self> {
+        let (space, _) = lock_key.split_first_chunk()?;
+        Some(Self { space: u32::from_be_bytes(*space), key: lock_key.slice(space.len()..) })
+    }
+
     /// The key under which transactions declare this user key.
     #[must_use]
     pub fn lock_key(&self) -> Bytes {
@@ -162,6 +169,14 @@ impl FieldValue {
 pub struct Catalog {
     /// By db number.
     pub spaces: Vec<u32>,
+}
+
+impl Catalog {
+    /// The number of the db that stands for a space now.
+    #[must_use]
+    pub fn db_of(&self, space: u32) -> Option<usize> {
+        self.spaces.iter().position(|&own| own == space)
+    }
 }
 
 /// A key of a store, with its keyspace.

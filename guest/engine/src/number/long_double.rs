@@ -82,6 +82,21 @@ impl LongDouble {
         matches!(self.0, Class::Infinite { .. })
     }
 
+    /// A thousand times the number, rounded up to an integer: seconds as milliseconds. What is beyond 64 bits (and no NaN) is the
+    /// integer nearest to it; NaN is 0.
+    #[must_use]
+    pub fn ceil_of_thousandfold(self) -> i64 {
+        match self.0 {
+            Class::NotANumber => 0,
+            Class::Infinite { negative } => limit(negative),
+            Class::Finite(Finite { negative, significand, exponent }) => {
+                let product = Unrounded { significand: u128::from(significand) * 1000, exponent, inexact: false };
+                let product = product.round(EXTENDED).map(|(significand, exponent)| Finite { negative, significand, exponent });
+                product.and_then(Finite::ceil).unwrap_or(limit(negative))
+            }
+        }
+    }
+
     /// Writes the number as INCRBYFLOAT stores and replies it (`ld2string` in human mode).
     ///
     /// All digits before the point, at most 17 after it, rounded to nearest with ties to even; no exponent, no trailing
@@ -149,6 +164,23 @@ impl Finite {
         }
     }
 
+    /// The least integer that is not less; `None` beyond 64 bits.
+    fn ceil(self) -> Option<i64> {
+        let significand = u128::from(self.significand);
+        let magnitude = match u32::try_from(self.exponent) {
+            Ok(exponent) if significand == 0 || exponent < 64 => significand.checked_shl(exponent)?,
+            Ok(_) => return None,
+            Err(_) => {
+                let fraction_bits = u32::try_from(self.exponent.unsigned_abs()).unwrap_or(u32::MAX);
+                let whole = significand.checked_shr(fraction_bits).unwrap_or(0);
+                let is_exact = whole.checked_shl(fraction_bits) == Some(significand) || significand == 0;
+                whole + u128::from(!is_exact && !self.negative)
+            }
+        };
+        let magnitude = i64::try_from(magnitude).ok()?;
+        Some(if self.negative { -magnitude } else { magnitude })
+    }
+
     fn format_human(self) -> String {
         let significand = u128::from(self.significand);
         let text = match (u32::try_from(self.exponent), u32::try_from(-self.exponent)) {
@@ -159,6 +191,10 @@ impl Finite {
         };
         if self.negative && text != "0" { format!("-{text}") } else { text }
     }
+}
+
+const fn limit(negative: bool) -> i64 {
+    if negative { i64::MIN } else { i64::MAX }
 }
 
 /// Writes `significand / 2^fraction_bits` for a significand of up to 64 bits.
@@ -354,6 +390,29 @@ mod tests {
         assert!(sum("inf", "-inf").is_nan());
         assert!((sum("inf", "-inf") + LongDouble::ZERO).is_nan());
         assert!(!sum("1", "2").is_nan());
+    }
+
+    #[test]
+    fn a_thousandfold_is_rounded_up() {
+        let milliseconds = [
+            ("0", 0),
+            ("0.1", 100),
+            ("1.001", 1001),
+            ("0.0001", 1),
+            ("1e-4940", 1),
+            ("-0.0001", 0),
+            ("-1.0005", -1000),
+            ("1.0005", 1001),
+            ("0x10", 16_000),
+            ("9223372036854775", 9_223_372_036_854_775_000),
+            ("9223372036854776", i64::MAX),
+            ("1e30", i64::MAX),
+            ("inf", i64::MAX),
+            ("-1e4000", i64::MIN),
+        ];
+        for (seconds, expected) in milliseconds {
+            assert_eq!(parsed(seconds).unwrap().ceil_of_thousandfold(), expected, "{seconds:?}");
+        }
     }
 
     #[test]

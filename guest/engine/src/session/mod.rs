@@ -4,6 +4,7 @@
 //! (dispatch, arity, authentication, MULTI: `plan.rs`), *runs* what touches data as one group in one transaction (`run.rs`), and
 //! hands the replies back after the commit.
 
+mod blocking;
 mod connection;
 mod plan;
 mod run;
@@ -21,9 +22,10 @@ use crate::layout::{Catalog, Layout, orbweaver::Orbweaver};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
 use crate::store::Store;
+use blocking::Waiters;
 use bytes::Bytes;
 use connection::Connections;
-use plan::{Job, Planned};
+use plan::{Job, Planned, Work};
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
@@ -31,6 +33,9 @@ const MAX_GROUP: usize = 128;
 const MAX_REPLY_BYTES: usize = 16 << 20;
 /// Unauthenticated clients, and inline commands, are held to Redis' limits.
 const MAX_INLINE_BYTES: usize = 64 << 10;
+
+/// [`Answer::needed`] of a connection that waits in a blocking command.
+pub const BLOCKED: usize = usize::MAX;
 
 /// What a socket delivered: everything that has not been consumed yet.
 #[derive(Clone, Debug)]
@@ -49,6 +54,7 @@ pub struct Answer {
     /// How many bytes of the input are done with.
     pub consumed: usize,
     /// How many bytes of input there must be, counted from the consumed ones on, before another call can do anything.
+    /// [`BLOCKED`]: the connection waits in a blocking command. Its request is not consumed before it is answered, in whichever call.
     pub needed: usize,
     /// Bytes to send.
     pub output: Vec<u8>,
@@ -64,6 +70,17 @@ impl Answer {
         !self.close && self.needed == 0 && self.consumed < input
     }
 
+    /// Adds a reply, and the bytes of the request that were kept until there was one.
+    fn take(&mut self, length: usize, reply: Vec<u8>, silent: bool) {
+        self.consumed += length;
+        self.needed = if self.needed == BLOCKED { 0 } else { self.needed };
+        match () {
+            () if silent => {}
+            () if self.output.is_empty() => self.output = reply,
+            () => self.output.extend_from_slice(&reply),
+        }
+    }
+
     /// Adds what a further call answered.
     fn go_on(&mut self, next: Self) {
         self.consumed += next.consumed;
@@ -77,8 +94,10 @@ impl Answer {
 /// What [`Engine::exchange`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// An answer for each delivery, in their order, and behind them one for each other connection that is to be closed.
+    /// An answer for each delivery, in their order, and behind them one for each other connection that waits no more or is to be closed.
     pub answers: Vec<Answer>,
+    /// After how many milliseconds a wait ends: there should be a call then, if only without deliveries.
+    pub wake_after_ms: Option<u64>,
     /// A client asked the server to stop.
     pub shutdown: bool,
 }
@@ -93,6 +112,7 @@ pub struct Engine {
     pub(crate) catalog_epoch: Option<u64>,
     pub(crate) versions: Versions,
     connections: Connections,
+    waiters: Waiters,
     pub(crate) server: Server,
     /// How many requests the next group may hold.
     group_limit: usize,
@@ -116,6 +136,7 @@ impl Engine {
             catalog_epoch: None,
             versions: Versions::default(),
             connections: Connections::default(),
+            waiters: Waiters::default(),
             server,
             group_limit: MAX_GROUP,
             has_committed: false,
@@ -141,6 +162,7 @@ impl Engine {
     /// Forgets a connection.
     pub fn disconnect(&mut self, connection: u64) {
         self.connections.remove(connection);
+        self.waiters.forget(connection);
         self.server.connected_clients = self.connections.len();
     }
 
@@ -160,6 +182,7 @@ impl Engine {
             }
             let next = self.exchange_once(&left);
             outcome.shutdown |= next.shutdown;
+            outcome.wake_after_ms = next.wake_after_ms;
             for answer in next.answers {
                 match outcome.answers.iter_mut().find(|before| before.connection == answer.connection) {
                     Some(before) => before.go_on(answer),
@@ -177,6 +200,7 @@ impl Engine {
         let mut answers: Vec<Answer> = Vec::with_capacity(deliveries.len());
         let mut group: Vec<Job> = Vec::new();
         self.has_committed = false;
+        self.waiters.time_out(now_ms);
         for delivery in deliveries {
             let connection = delivery.connection;
             if self.connections.get(connection).is_none() {
@@ -184,16 +208,23 @@ impl Engine {
                 answers.push(Answer { connection, consumed: delivery.input.len(), close: true, ..Answer::default() });
                 continue;
             }
+            if self.waiters.holds(connection) {
+                answers.push(Answer { connection, needed: BLOCKED, ..Answer::default() });
+                continue;
+            }
             answers.push(Answer { connection, ..Answer::default() });
             self.take_requests(delivery, now_ms, &mut group, &mut answers);
         }
         self.finish(&mut group, now_ms, &mut answers);
+        self.answer_waiters(&mut answers);
         self.reserve_ahead();
         self.close_connections(&mut answers);
         for answer in &mut answers {
             answer.state = self.connections.get(answer.connection).and_then(Connection::take_changed_state);
         }
-        Outcome { answers, shutdown: std::mem::take(&mut self.server.shutdown) }
+        // A wait ends when the clock is past its deadline.
+        let wake_after_ms = self.waiters.first_deadline_ms().map(|at| at.saturating_sub(now_ms).saturating_add(1));
+        Outcome { answers, wake_after_ms, shutdown: std::mem::take(&mut self.server.shutdown) }
     }
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
@@ -222,20 +253,24 @@ impl Engine {
                     break;
                 }
                 Parsed::Request { args, used } => {
-                    if !group.is_empty() && plan::must_see_the_outcome_so_far(&args, connection) {
+                    let are_waits = || !self.waiters.is_empty() || group.iter().any(Job::may_wait);
+                    if !group.is_empty() && plan::must_see_the_outcome_so_far(&args, connection, are_waits) {
                         self.finish(group, now_ms, answers);
                         continue;
                     }
-                    consumed += used;
-                    input = input.slice(used.min(input.len())..);
                     self.server.stats.commands_processed += u64::from(!args.is_empty());
                     if plan::is_http(&args) {
                         connection.closing = true;
                         connection.mute = true;
                         break;
                     }
-                    match self.plan(delivery.connection, position, args, now_ms) {
+                    match self.plan(delivery.connection, position, args, used, now_ms) {
                         Planned::Nothing => {}
+                        Planned::Job(job) if job.may_wait() => {
+                            // It is consumed when it is answered; what is behind it depends on that.
+                            group.push(job);
+                            break;
+                        }
                         Planned::Job(job) => group.push(job),
                         Planned::Alone(job) => {
                             self.finish(group, now_ms, answers);
@@ -243,6 +278,8 @@ impl Engine {
                             self.finish(group, now_ms, answers);
                         }
                     }
+                    consumed += used;
+                    input = input.slice(used.min(input.len())..);
                     if group.len() >= self.group_limit {
                         self.finish(group, now_ms, answers);
                     }
@@ -251,6 +288,9 @@ impl Engine {
         }
         if let Some(answer) = answers.get_mut(position) {
             (answer.consumed, answer.needed) = (consumed, needed);
+        }
+        if group.len() >= self.group_limit {
+            self.finish(group, now_ms, answers);
         }
     }
 
@@ -267,18 +307,17 @@ impl Engine {
         let jobs = std::mem::take(group);
         let replies = self.run_group(&jobs, now_ms);
         self.has_committed |= jobs.iter().any(Job::needs_the_store);
-        let bytes: usize = replies.iter().map(Vec::len).sum();
+        let bytes: usize = replies.iter().flatten().map(Vec::len).sum();
         if let Some(average) = bytes.checked_div(jobs.len()) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
         }
         for (job, reply) in jobs.iter().zip(replies) {
-            if let Some(answer) = answers.get_mut(job.delivery).filter(|_| !job.silent) {
-                if answer.output.is_empty() {
-                    answer.output = reply;
-                } else {
-                    answer.output.extend_from_slice(&reply);
-                }
+            let Some(answer) = answers.get_mut(job.delivery) else { continue };
+            match (reply, &job.work) {
+                (None, _) => answer.needed = BLOCKED,
+                (Some(reply), Work::Blocking(call)) => answer.take(call.length, reply, job.silent),
+                (Some(reply), _) => answer.take(0, reply, job.silent),
             }
         }
     }
@@ -305,6 +344,8 @@ pub struct Session<'e> {
     pub id: u64,
     /// All connections of this instance.
     pub connections: &'e mut Connections,
+    /// Those of them that wait in a blocking command.
+    pub waiters: &'e mut Waiters,
     /// Settings, facts and counters.
     pub server: &'e mut Server,
     /// Randomness.

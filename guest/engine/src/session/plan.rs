@@ -1,6 +1,7 @@
 //! Planning: from a request to a job. What concerns the connection alone (SELECT, HELLO, MULTI, refusals) is done here, once;
 //! what touches data becomes a job that may be run again.
 
+use super::blocking::BlockingCall;
 use super::{Engine, Session};
 use crate::command::flags::Flags;
 use crate::command::{Command, Run, TransactionCommand, table};
@@ -27,6 +28,8 @@ pub enum Work {
     Answered(Vec<u8>),
     /// One command.
     Call(Call),
+    /// A command that waits where there is nothing to take.
+    Blocking(BlockingCall),
     /// EXEC.
     Transaction {
         /// The commands, in their order; what concerned the connection alone is answered already.
@@ -46,6 +49,7 @@ pub enum Work {
 }
 
 /// A data command with its arguments, ready to run.
+#[derive(Clone)]
 pub struct Call {
     /// The row of the table.
     pub command: &'static Command,
@@ -55,6 +59,13 @@ pub struct Call {
     pub db: usize,
     /// The protocol of its reply: within a transaction, HELLO may change it.
     pub protocol: Protocol,
+}
+
+impl Call {
+    /// Whether the command is one that waits where there is nothing to take.
+    const fn may_wait(&self) -> bool {
+        matches!(self.command.run, Run::Blocking(_))
+    }
 }
 
 /// The commands between MULTI and EXEC.
@@ -139,16 +150,21 @@ pub fn is_http(args: &[Bytes]) -> bool {
 }
 
 /// Whether the request must be planned only after everything before it has run: EXEC compares revisions, CONFIG changes the limits
-/// and counters of all.
-pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection) -> bool {
-    is(args, "config") || (is(args, "exec") && !connection.watched.is_empty())
+/// and counters of all, CLIENT shows and ends waits where there are any.
+pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection, are_waits: impl Fn() -> bool) -> bool {
+    let is_client = |args: &[Bytes]| is(args, "client");
+    if is(args, "exec") {
+        let queued = connection.queue.iter().flat_map(|queue| &queue.requests);
+        return !connection.watched.is_empty() || queued.into_iter().any(|args| is_client(args)) && are_waits();
+    }
+    is(args, "config") || is_client(args) && are_waits()
 }
 
 /// Whether the work needs a transaction to itself: WATCH reads revisions, which others must not change unseen; an exclusive command
 /// would make every command beside it exclusive, too.
 fn is_alone(work: &Work) -> bool {
     match work {
-        Work::Answered(_) => false,
+        Work::Answered(_) | Work::Blocking(_) => false,
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
@@ -203,8 +219,8 @@ impl Engine {
         Job { delivery, silent, protocol, work: Work::Answered(reply.into_bytes()) }
     }
 
-    /// Plans one request of a connection.
-    pub(super) fn plan(&mut self, id: u64, delivery: usize, args: Vec<Bytes>, now_ms: u64) -> Planned {
+    /// Plans one request of a connection, which has `length` bytes.
+    pub(super) fn plan(&mut self, id: u64, delivery: usize, args: Vec<Bytes>, length: usize, now_ms: u64) -> Planned {
         let Some(connection) = self.connections.get(id).filter(|_| !args.is_empty()) else { return Planned::Nothing };
         connection.active_ms = now_ms;
         let work = self.plan_work(id, args, now_ms);
@@ -227,6 +243,11 @@ impl Engine {
             self.server.error(&mut reply, &error);
             Work::Answered(reply.into_bytes())
         });
+        // Within EXEC the same call is a part that does not wait.
+        let work = match work {
+            Work::Call(call) if call.may_wait() => Work::Blocking(BlockingCall { connection: id, length, silent, call }),
+            other => other,
+        };
         let alone = is_alone(&work);
         let job = Job { delivery, silent, protocol, work };
         if alone { Planned::Alone(job) } else { Planned::Job(job) }
@@ -274,11 +295,11 @@ impl Engine {
             Ok(Work::Answered(reply.into_bytes()))
         };
         match &command.run {
-            Run::Data(_) => Ok(Work::Call(Call { command, args, db, protocol })),
+            Run::Data(_) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
             Run::Container => Err(wrong_arity(command.name)),
             Run::Session(run) => {
-                let Self { connections, server, environment, .. } = self;
-                let mut session = Session { id, connections, server, environment: environment.as_mut(), now_ms };
+                let Self { connections, waiters, server, environment, .. } = self;
+                let mut session = Session { id, connections, waiters, server, environment: environment.as_mut(), now_ms };
                 let mut reply = Reply::new(protocol);
                 run(&mut session, &args, &mut reply)?;
                 Ok(Work::Answered(reply.into_bytes()))

@@ -1,9 +1,10 @@
 //! Running: a group of jobs in one transaction, again where the store asks for it.
 
+use super::blocking::{BlockingCall, Waiters};
 use super::plan::{Call, Job, Watched, Work};
 use super::{Engine, Server};
 use crate::command::flags::Flags;
-use crate::command::{Context, Run};
+use crate::command::{Context, Run, Wait};
 use crate::db::{Db, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -12,6 +13,7 @@ use crate::resp::reply::Reply;
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// How often a group is run again after conflicts before its clients are told.
 const MAX_ATTEMPTS: u32 = 100;
@@ -21,14 +23,14 @@ const MAX_PENDING_BYTES: usize = 4 << 20;
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
 impl Engine {
-    /// Runs jobs in their order and returns a reply for each. Nothing is lost between them: where the group cannot be written as
-    /// one, its jobs run one by one.
-    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Vec<u8>> {
+    /// Runs jobs in their order and returns a reply for each; `None` where the connection waits for it. Nothing is lost between them:
+    /// where the group cannot be written as one, its jobs run one by one.
+    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Option<Vec<u8>>> {
         let mut replies = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
-            let versions = self.versions;
+            let (versions, ticket) = (self.versions, self.waiters.next_ticket());
             let mut error = match self.attempt(group, now_ms) {
                 Ok(done) => {
                     rest = rest.get(done.len()..).unwrap_or_default();
@@ -38,6 +40,7 @@ impl Engine {
                 }
                 Err(error) => error,
             };
+            self.waiters.forget_since(ticket);
             if !matches!(error, Error::Store(StoreError::UnknownOutcome(_))) {
                 self.versions = versions;
             }
@@ -59,7 +62,7 @@ impl Engine {
                 error => error.is_transient() && attempts < MAX_ATTEMPTS,
             };
             if !again {
-                replies.extend(group.iter().map(|job| self.failed(job, &error)));
+                replies.extend(group.iter().map(|job| Some(self.failed(job, &error))));
                 rest = rest.get(group.len()..).unwrap_or_default();
                 attempts = 0;
             }
@@ -78,14 +81,16 @@ impl Engine {
     }
 
     /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Vec<u8>>> {
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Option<Vec<u8>>>> {
         let mut replies = Vec::with_capacity(jobs.len());
         if !jobs.iter().any(Job::needs_the_store) {
-            replies.extend(jobs.iter().map(|job| if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() }));
+            replies.extend(jobs.iter().map(|job| Some(if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() })));
             return Ok(replies);
         }
         let scope = self.scope_of(jobs)?;
-        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, server, .. } = self;
+        // Only exclusive transactions change which space a db stands for.
+        let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
+        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, .. } = self;
         let transaction = Transaction::begin(store.as_mut(), scope)?;
         if *catalog_epoch != Some(transaction.epoch()) {
             // Somebody has changed what the scope was made from.
@@ -93,14 +98,18 @@ impl Engine {
             self.load_catalog()?;
             return Err(StoreError::Conflict.into());
         }
-        let mut runner =
-            Runner { transaction, layout: layout.as_ref(), environment: environment.as_mut(), catalog, versions, server, now_ms };
+        let (layout, environment) = (layout.as_ref(), environment.as_mut());
+        let (appeared, served) = (Vec::new(), BTreeMap::new());
+        let mut runner = Runner { transaction, layout, environment, catalog, versions, server, now_ms, waiters, appeared, served };
         runner.read_ahead(jobs)?;
+        runner.count_blocked();
         for job in jobs {
             let mut reply = Reply::new(job.protocol);
+            let mut is_answered = true;
             match &job.work {
                 Work::Answered(answer) => reply.raw(answer),
-                Work::Call(call) => runner.call(call, &mut reply)?,
+                Work::Call(call) => drop(runner.call(call, &mut reply)?),
+                Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, &mut reply)?,
                 Work::Transaction { parts, watched } => runner.exec(parts, watched, &mut reply)?,
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
                     Ok(mut watched) => {
@@ -115,12 +124,16 @@ impl Engine {
                     Err(error) => runner.server.error(&mut reply, &error),
                 },
             }
-            replies.push(reply.into_bytes());
+            let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
+            runner.serve_waiters(dbs_are_others)?;
+            replies.push(is_answered.then(|| reply.into_bytes()));
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
         }
-        runner.transaction.commit()?;
+        let Runner { transaction, served, waiters, .. } = runner;
+        transaction.commit()?;
+        served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
         Ok(replies)
     }
 
@@ -132,6 +145,9 @@ impl Engine {
         let can_write = !self.store.limits().read_only;
         let mut needs = Needs { catalog: &self.catalog, can_write, keys: Vec::new(), writes: false, exclusive: false };
         jobs.iter().for_each(|job| needs.add(&job.work));
+        if needs.writes && !self.waiters.is_empty() {
+            self.waiters.extend_scope(&self.catalog, &mut needs.keys);
+        }
         Ok(match (needs.exclusive, needs.writes) {
             (true, _) => Scope::Exclusive,
             (false, true) => Scope::Keys(needs.keys),
@@ -177,11 +193,16 @@ fn have_changed(transaction: &mut Transaction<'_>, watched: &[Watched], now_ms: 
 }
 
 impl Job {
+    /// Whether the job's connection may have to wait for its reply.
+    pub(super) const fn may_wait(&self) -> bool {
+        matches!(self.work, Work::Blocking(_))
+    }
+
     /// Whether the job takes a transaction.
     pub(super) fn needs_the_store(&self) -> bool {
         match self.work {
             Work::Answered(_) => false,
-            Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
+            Work::Call(_) | Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
         }
     }
 }
@@ -200,7 +221,7 @@ impl Needs<'_> {
     fn add(&mut self, work: &Work) {
         match work {
             Work::Answered(_) | Work::Watch { .. } => {}
-            Work::Call(call) => {
+            Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => {
                 let flags = call.command.flags;
                 self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
                 self.exclusive |= call.command.is_exclusive(&call.args);
@@ -220,17 +241,23 @@ impl Needs<'_> {
 }
 
 /// What runs the jobs of one attempt.
-struct Runner<'e, 's> {
+pub(super) struct Runner<'e, 's> {
     transaction: Transaction<'s>,
     layout: &'e dyn Layout,
     environment: &'e mut dyn Environment,
-    catalog: &'e mut Catalog,
+    pub(super) catalog: &'e mut Catalog,
     versions: &'e mut Versions,
-    server: &'e mut Server,
+    pub(super) server: &'e mut Server,
     now_ms: u64,
+    /// Who waits: those parked by this attempt included, those that it has served as well.
+    pub(super) waiters: &'e mut Waiters,
+    /// Keys that have become lists or sorted sets since waiters were last served.
+    pub(super) appeared: Vec<KeyAt>,
+    /// The replies to waiters, by ticket, for when the transaction is committed.
+    pub(super) served: BTreeMap<u64, Vec<u8>>,
 }
 
-impl Runner<'_, '_> {
+impl<'s> Runner<'_, 's> {
     /// Reads the meta records of all keys of a group in one call to the store.
     fn read_ahead(&mut self, jobs: &[Job]) -> Result<()> {
         let mut records = Vec::new();
@@ -242,7 +269,7 @@ impl Runner<'_, '_> {
         };
         for job in jobs {
             match &job.work {
-                Work::Call(call) => add(call),
+                Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => add(call),
                 Work::Transaction { parts, .. } => {
                     for part in parts {
                         if let Work::Call(call) = part {
@@ -262,11 +289,34 @@ impl Runner<'_, '_> {
     }
 
     /// Runs one command. A command that fails has no effect and answers with its error; only what concerns the whole group is
-    /// returned as an error.
-    fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<()> {
-        let Run::Data(run) = call.command.run else { return Ok(()) };
+    /// returned as an error. Returns what a blocking command would wait for.
+    pub(super) fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<Option<Wait>> {
         reply.set_protocol(call.protocol);
         let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
+        let appeared = self.appeared.len();
+        let (db, server) = self.db(call.db);
+        let mut context = Context { args: &call.args, db, server };
+        let result = match call.command.run {
+            Run::Data(run) => run(&mut context, reply).map(|()| None),
+            Run::Blocking(run) => run(&mut context, reply),
+            Run::Session(_) | Run::Transaction(_) | Run::Container => Ok(None),
+        };
+        match result {
+            Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
+            Err(error) => {
+                self.transaction.undo_to(savepoint);
+                self.appeared.truncate(appeared);
+                *self.versions = versions;
+                reply.truncate(start);
+                self.server.error(reply, &error);
+                Ok(None)
+            }
+            wait => wait,
+        }
+    }
+
+    /// The db with that number, and the server beside it.
+    pub(super) fn db(&mut self, index: usize) -> (Db<'_, 's>, &mut Server) {
         let db = Db {
             transaction: &mut self.transaction,
             layout: self.layout,
@@ -275,20 +325,10 @@ impl Runner<'_, '_> {
             versions: &mut *self.versions,
             max_string_bytes: self.server.settings.max_string_bytes,
             now_ms: self.now_ms,
-            index: call.db,
+            index,
+            appeared: (!self.waiters.is_empty()).then_some(&mut self.appeared),
         };
-        let result = run(&mut Context { args: &call.args, db, server: &mut *self.server }, reply);
-        match result {
-            Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
-            Err(error) => {
-                self.transaction.undo_to(savepoint);
-                *self.versions = versions;
-                reply.truncate(start);
-                self.server.error(reply, &error);
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
+        (db, &mut *self.server)
     }
 
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
@@ -300,9 +340,10 @@ impl Runner<'_, '_> {
         for part in parts {
             match part {
                 Work::Answered(answer) => reply.raw(answer),
-                Work::Call(call) => self.call(call, reply)?,
+                // Nothing waits in here: what a blocking command would say where it may not is its reply.
+                Work::Call(call) => drop(self.call(call, reply)?),
                 // A transaction holds no transactions.
-                Work::Transaction { .. } | Work::Watch { .. } => {}
+                Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } => {}
             }
         }
         Ok(())

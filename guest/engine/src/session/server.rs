@@ -31,6 +31,8 @@ pub struct Server {
     pub scan_positions: Positions,
     /// How many connections there are.
     pub connected_clients: usize,
+    /// How many of them wait in a blocking command.
+    pub blocked_clients: usize,
     /// What `CONFIG SET proto-max-bulk-len` cannot go beyond, in bytes: what the host has set.
     pub max_string_bytes_limit: usize,
     /// When the instance was made: Unix time in milliseconds.
@@ -50,6 +52,7 @@ impl Server {
             stats: Stats::default(),
             scan_positions: Positions::default(),
             connected_clients: 0,
+            blocked_clients: 0,
             started_ms: now_ms,
             shutdown: false,
         }

@@ -84,7 +84,7 @@ pub fn rename(db: &mut Db, from: &KeyAt, to: &KeyAt, keep: bool) -> Result<bool>
         }
         db.write(to, Some(&old), None)?;
     }
-    db.layout.rename(db.transaction, from, to, &meta)?;
+    db.rename(from, to, &meta)?;
     Ok(true)
 }
 
@@ -108,6 +108,10 @@ pub fn copy(db: &mut Db, from: &KeyAt, to: &KeyAt, replace: bool) -> Result<bool
             Body::Collection(Collection { version, ..*collection })
         }
     };
+    if old.is_some() {
+        // Redis removes what is replaced first.
+        db.note_appeared(to, meta.kind());
+    }
     db.write(to, old.as_ref(), Some(&Meta { expire_at_ms: meta.expire_at_ms, body }))?;
     Ok(true)
 }

@@ -16,9 +16,17 @@ pub struct Client {
     now_ms: Rc<Cell<u64>>,
 }
 
-struct Clock {
+pub struct Clock {
     now_ms: Rc<Cell<u64>>,
     random: HeldEnvironment,
+}
+
+impl Clock {
+    /// A clock, and what moves it.
+    pub fn new() -> (Self, Rc<Cell<u64>>) {
+        let now_ms = Rc::new(Cell::new(1_700_000_000_000));
+        (Self { now_ms: Rc::clone(&now_ms), random: HeldEnvironment::new(0, 1) }, now_ms)
+    }
 }
 
 impl Environment for Clock {
@@ -44,8 +52,7 @@ impl Client {
 
     /// As [`Client::on`], for stores around a store.
     pub fn on_any(store: Box<dyn Store>) -> Self {
-        let now_ms = Rc::new(Cell::new(1_700_000_000_000));
-        let clock = Clock { now_ms: Rc::clone(&now_ms), random: HeldEnvironment::new(0, 1) };
+        let (clock, now_ms) = Clock::new();
         let mut engine = Engine::open(store, Box::new(clock), Settings::default()).unwrap();
         engine.connect(CONNECTION, "127.0.0.1:1", None);
         Self { engine, now_ms }

@@ -68,6 +68,7 @@ pub fn kill(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<
     for connection in session.connections.iter().filter(|connection| !connection.closing) {
         if filter.fits(connection, &local_address, own_id) {
             connection.closing = true;
+            session.waiters.forget(connection.id);
             killed += 1;
         }
     }

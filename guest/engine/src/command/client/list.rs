@@ -40,19 +40,21 @@ pub fn local_address(server: &Server) -> &str {
 /// `CLIENT LIST [TYPE type] [ID id ...]`.
 pub fn list(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     let (now_ms, local_address) = (session.now_ms, local_address(session.server).to_owned());
+    let waiters = &*session.waiters;
+    let show = |connection: &mut Connection| line(connection, waiters.is_waiting(connection.id), &local_address, now_ms);
     let mut lines = String::new();
     match args.get(2..).unwrap_or_default() {
-        [] => lines.extend(session.connections.iter().map(|connection| line(connection, &local_address, now_ms))),
+        [] => lines.extend(session.connections.iter().map(show)),
         [option, name] if is_word(option, "type") => {
             if ClientType::parse(name)? == ClientType::Normal {
-                lines.extend(session.connections.iter().map(|connection| line(connection, &local_address, now_ms)));
+                lines.extend(session.connections.iter().map(show));
             }
         }
         [option, ids @ ..] if is_word(option, "id") && !ids.is_empty() => {
             for id in ids {
                 let id = parse_i64(id).ok_or(Error::client("ERR Invalid client ID"))?;
                 let connection = u64::try_from(id).ok().and_then(|id| session.connections.get(id));
-                lines.extend(connection.map(|connection| line(connection, &local_address, now_ms)));
+                lines.extend(connection.map(show));
             }
         }
         _ => return Err(texts::SYNTAX),
@@ -64,17 +66,24 @@ pub fn list(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<
 /// `CLIENT INFO`.
 pub fn info(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
     let (now_ms, local_address) = (session.now_ms, local_address(session.server).to_owned());
-    reply.verbatim("txt", &line(session.connection()?, &local_address, now_ms));
+    // Who waits asks for nothing.
+    reply.verbatim("txt", &line(session.connection()?, false, &local_address, now_ms));
     Ok(())
 }
 
 /// One client as the [CLIENT LIST](https://redis.io/docs/latest/commands/client-list/) page has it. Sockets and buffers are the
 /// host's: what concerns them is 0, and the socket -1.
-fn line(connection: &Connection, local_address: &str, now_ms: u64) -> String {
+fn line(connection: &Connection, is_blocked: bool, local_address: &str, now_ms: u64) -> String {
     let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;
     let Connection { id, address, name, db, last_command, library_name, library_version, .. } = connection;
     let (age, idle) = (seconds_since(connection.connected_ms), seconds_since(connection.active_ms));
-    let flags = [(connection.queue.is_some(), 'x'), (connection.closing, 'c'), (connection.no_evict, 'e'), (connection.no_touch, 'T')];
+    let flags = [
+        (connection.queue.is_some(), 'x'),
+        (is_blocked, 'b'),
+        (connection.closing, 'c'),
+        (connection.no_evict, 'e'),
+        (connection.no_touch, 'T'),
+    ];
     let mut flags: String = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
     if flags.is_empty() {
         flags.push('N');

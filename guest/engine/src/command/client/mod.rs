@@ -1,4 +1,4 @@
-//! The subcommands of CLIENT: names, lists, replies, and what the engine has not (tracking, pauses, blocked clients).
+//! The subcommands of CLIENT: names, lists, replies, and what the engine has not (tracking, pauses).
 
 mod kill;
 mod list;
@@ -16,6 +16,8 @@ use bytes::Bytes;
 /// The rows of this group.
 pub const COMMANDS: &[Command] =
     &[Command::container(Group::Connection, "client", "2.4.0", "A container for client connection commands.", SUBCOMMANDS)];
+
+const UNBLOCKED: Error = Error::client("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 
 const ANY: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
 const ADMIN: Flags = ANY.and(Flags::ADMIN);
@@ -160,16 +162,20 @@ fn unpause(_: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-/// No command blocks.
-fn unblock(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+/// `CLIENT UNBLOCK id [TIMEOUT | ERROR]`.
+fn unblock(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     if args.len() > 4 {
         return Err(wrong_subcommand(args));
     }
     if args.get(3).is_some_and(|reason| !is_word(reason, "timeout") && !is_word(reason, "error")) {
         return Err(Error::client("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
     }
-    parse_i64(arg(args, 2)).ok_or(texts::NOT_AN_INTEGER)?;
-    reply.integer(0);
+    let id = u64::try_from(parse_i64(arg(args, 2)).ok_or(texts::NOT_AN_INTEGER)?).ok();
+    let by_error = args.get(3).is_some_and(|reason| is_word(reason, "error"));
+    let Session { waiters, server, .. } = session;
+    let unblocked =
+        id.is_some_and(|id| waiters.release(id, |reply| if by_error { server.error(reply, &UNBLOCKED) } else { reply.null_array() }));
+    reply.integer(i64::from(unblocked));
     Ok(())
 }
 

@@ -94,7 +94,7 @@ fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String
         "clients" => vec![
             ("connected_clients", server.connected_clients.to_string()),
             ("cluster_connections", "0".to_owned()),
-            ("blocked_clients", "0".to_owned()),
+            ("blocked_clients", server.blocked_clients.to_string()),
             ("tracking_clients", "0".to_owned()),
         ],
         "memory" => vec![("maxmemory", "0".to_owned()), ("maxmemory_policy", "noeviction".to_owned())],

@@ -7,6 +7,8 @@ mod members;
 mod popping;
 mod ranges;
 
+pub(super) use popping::{multiple, pop_multiple};
+
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::{Command, Context, Group, Run};

@@ -34,20 +34,26 @@ fn pop(context: &mut Context, reply: &mut Reply, direction: Direction) -> Result
 
 pub(super) fn zmpop(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let (keys, direction, count) = multiple(context.args.get(1..).unwrap_or_default())?;
+    pop_multiple(context, reply, keys, direction, count).map(|_| ())
+}
+
+/// Answers with the sorted set that members were popped from, and these. False where none of the sorted sets exists.
+pub fn pop_multiple(context: &mut Context, reply: &mut Reply, keys: &[Bytes], direction: Direction, count: u64) -> Result<bool> {
     let places: Vec<KeyAt> = keys.iter().map(|key| context.db.at(key)).collect::<Result<_>>()?;
-    match sorted_sets::pop_first(&mut context.db, &places, direction, count)? {
+    let popped = sorted_sets::pop_first(&mut context.db, &places, direction, count)?;
+    match &popped {
         Some((position, popped)) => {
             reply.array(2);
-            reply.bulk(keys.get(position).map_or(b"", |key| key));
-            Shape::Pairs.append_all(reply, &popped);
+            reply.bulk(keys.get(*position).map_or(b"", |key| key));
+            Shape::Pairs.append_all(reply, popped);
         }
         None => reply.null_array(),
     }
-    Ok(())
+    Ok(popped.is_some())
 }
 
 /// Reads `numkeys key [key ...] MIN|MAX [COUNT count]`.
-fn multiple(arguments: &[Bytes]) -> Result<(&[Bytes], Direction, u64)> {
+pub fn multiple(arguments: &[Bytes]) -> Result<(&[Bytes], Direction, u64)> {
     let (count, rest) = arguments.split_first().ok_or(texts::SYNTAX)?;
     let count = at_least(1, count, "ERR numkeys should be greater than 0")?;
     let (keys, rest) = usize::try_from(count).ok().and_then(|count| rest.split_at_checked(count)).ok_or(texts::SYNTAX)?;
