@@ -5,9 +5,13 @@
 
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
+use crate::events::{Classes, Events};
 use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta};
 use crate::transaction::Transaction;
 use bytes::Bytes;
+
+/// The event of a key that is looked for and not there.
+const MISS: &str = "keymiss";
 
 /// Versions that were reserved and not given yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct Db<'t, 's> {
     pub catalog: &'t mut Catalog,
     /// Reserved versions.
     pub versions: &'t mut Versions,
+    /// What has happened to keys.
+    pub events: &'t mut Events,
     /// Longest string in bytes (`proto-max-bulk-len`).
     pub max_string_bytes: usize,
     /// The clock of this call: Unix time in milliseconds.
@@ -76,14 +82,17 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
-        let Some(meta) = self.layout.find(self.transaction, at)? else { return Ok(None) };
-        if !meta.is_expired(self.now_ms) {
-            return Ok(Some(meta));
+        let found = self.layout.find(self.transaction, at)?;
+        let is_expired = found.as_ref().is_some_and(|meta| meta.is_expired(self.now_ms));
+        if is_expired && self.transaction.may_change(&at.lock_key()) {
+            self.layout.write(self.transaction, at, found.as_ref(), None)?;
+            self.notify(Classes::EXPIRED, "expired", at);
         }
-        if self.transaction.may_change(&at.lock_key()) {
-            self.layout.write(self.transaction, at, Some(&meta), None)?;
+        let found = found.filter(|_| !is_expired);
+        if found.is_none() && self.events.reads_only {
+            self.notify(Classes::MISS, MISS, at);
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// The string under a key, with its meta; `None` where there is no key.
@@ -113,12 +122,30 @@ impl Db<'_, '_> {
         }
     }
 
-    /// Replaces `old`, which is what [`Db::find`] returned for the key, by `new`; `None` removes the key.
+    /// Tells that something has happened to a key. `name` is Redis' word for it, and events come in Redis' order: `new` goes before
+    /// the event of the command that makes a key, `del` behind that of the command which takes a key's last element.
+    pub fn notify(&mut self, class: Classes, name: &'static str, at: &KeyAt) {
+        self.events.notify(self.catalog, class, name, at);
+    }
+
+    /// Tells that a key is not there which a command that writes others would only have read. Where commands only read, [`Db::find`]
+    /// tells it.
+    pub fn notify_miss(&mut self, at: &KeyAt) {
+        if !self.events.reads_only {
+            self.notify(Classes::MISS, MISS, at);
+        }
+    }
+
+    /// Replaces `old`, which is what [`Db::find`] returned for the key, by `new`; `None` removes the key. Tells of new keys only.
     ///
     /// # Errors
     /// Store errors.
     pub fn write(&mut self, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
-        self.layout.write(self.transaction, at, old, new)
+        self.layout.write(self.transaction, at, old, new)?;
+        if old.is_none() && new.is_some() {
+            self.notify(Classes::NEW, "new", at);
+        }
+        Ok(())
     }
 
     /// Stores a string under a key, in the place of `old`.
@@ -153,6 +180,7 @@ impl Db<'_, '_> {
         if collection.count == 0 {
             // Its records are gone already: it leaves nothing to the sweep.
             let emptied = Meta { expire_at_ms, body: Body::Collection(collection) };
+            self.notify(Classes::GENERIC, "del", at);
             return self.write(at, old.map(|_| &emptied), None);
         }
         let new = Meta { expire_at_ms, body: Body::Collection(collection) };
@@ -165,7 +193,16 @@ impl Db<'_, '_> {
     /// Store errors, corrupt records.
     pub fn remove(&mut self, at: &KeyAt) -> Result<bool> {
         let Some(old) = self.find(at)? else { return Ok(false) };
-        self.write(at, Some(&old), None)?;
+        self.delete(at, &old)?;
         Ok(true)
+    }
+
+    /// Removes a key under which [`Db::find`] has found `old`.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn delete(&mut self, at: &KeyAt, old: &Meta) -> Result<()> {
+        self.notify(Classes::GENERIC, "del", at);
+        self.write(at, Some(old), None)
     }
 }

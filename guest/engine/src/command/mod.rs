@@ -20,6 +20,7 @@ mod hashes;
 mod hyperloglog;
 mod keys;
 mod lists;
+mod pubsub;
 mod scan;
 mod server;
 mod sets;
@@ -134,6 +135,8 @@ pub enum Group {
     HyperLogLog,
     /// Places on Earth.
     Geo,
+    /// Publish and subscribe.
+    PubSub,
     /// Connections.
     Connection,
     /// The server.
@@ -156,6 +159,7 @@ impl Group {
             Self::Bitmap => "bitmap",
             Self::HyperLogLog => "hyperloglog",
             Self::Geo => "geo",
+            Self::PubSub => "pubsub",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",
@@ -169,6 +173,9 @@ pub enum Run {
     Data(fn(&mut Context, &mut Reply) -> Result<()>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
     Session(fn(&mut Session, &[Bytes], &mut Reply) -> Result<()>),
+    /// As `Session`, for commands on subscriptions. What they answer are pushes, which also go to a client that wants no replies; they run
+    /// when the events of what came before are published.
+    Subscription(fn(&mut Session, &[Bytes], &mut Reply) -> Result<()>),
     /// Steers transactions: the session itself does it.
     Transaction(TransactionCommand),
     /// Only has subcommands.

@@ -364,11 +364,12 @@ pub trait Layout {
 
     // Maintenance.
 
-    /// Removes expired keys and what removed keys have left, about `budget` records, in transactions of its own.
+    /// Removes expired keys and what removed keys have left, about `budget` records, in transactions of its own. `on_expired` is told
+    /// each expired key once its removal is committed.
     ///
     /// # Errors
     /// Store errors, corrupt records.
-    fn sweep(&self, store: &mut dyn crate::store::Store, now_ms: u64, budget: usize) -> Result<Swept>;
+    fn sweep(&self, store: &mut dyn crate::store::Store, now_ms: u64, budget: usize, on_expired: &mut dyn FnMut(KeyAt)) -> Result<Swept>;
 
     /// Verifies records from where `cursor` left off (empty: from the beginning), about `budget` of them, and moves the cursor on;
     /// an empty cursor afterwards means that all is checked.

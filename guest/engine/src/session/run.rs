@@ -1,12 +1,14 @@
 //! Running: a group of jobs in one transaction, again where the store asks for it.
 
 use super::plan::{Call, Job, Watched, Work};
+use super::pubsub::Push;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
 use crate::command::{Context, Run};
 use crate::db::{Db, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::events::{Event, Events};
 use crate::layout::{Catalog, KeyAt, Layout, lock_key};
 use crate::resp::reply::Reply;
 use crate::store::{Scope, StoreError};
@@ -20,10 +22,37 @@ const MAX_PENDING_BYTES: usize = 4 << 20;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
+/// What has become of a job.
+pub struct Done {
+    /// The reply.
+    pub reply: Vec<u8>,
+    /// What is to be sent behind it, in order.
+    pub messages: Vec<Message>,
+}
+
+/// Something to send to subscribers.
+pub enum Message {
+    /// Messages that a client has published.
+    Pushes(Vec<Push>),
+    /// An event, for those who want to be told.
+    Event(Event),
+}
+
+impl Done {
+    /// A job that had nothing to do any more, or `otherwise`.
+    fn planned(job: &Job, otherwise: impl FnOnce() -> Vec<u8>) -> Self {
+        let messages = match &job.work {
+            Work::Published { pushes, .. } => vec![Message::Pushes(pushes.clone())],
+            _ => Vec::new(),
+        };
+        Self { reply: job.work.reply().map_or_else(otherwise, <[u8]>::to_vec), messages }
+    }
+}
+
 impl Engine {
     /// Runs jobs in their order and returns a reply for each. Nothing is lost between them: where the group cannot be written as
     /// one, its jobs run one by one.
-    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Vec<u8>> {
+    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
         let mut replies = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
@@ -68,20 +97,19 @@ impl Engine {
     }
 
     /// The reply to a job of a group that failed as a whole.
-    fn failed(&mut self, job: &Job, error: &Error) -> Vec<u8> {
-        if let Work::Answered(reply) = &job.work {
-            return reply.clone();
-        }
-        let mut reply = Reply::new(job.protocol);
-        self.server.error(&mut reply, error);
-        reply.into_bytes()
+    fn failed(&mut self, job: &Job, error: &Error) -> Done {
+        Done::planned(job, || {
+            let mut reply = Reply::new(job.protocol);
+            self.server.error(&mut reply, error);
+            reply.into_bytes()
+        })
     }
 
     /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Vec<u8>>> {
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Done>> {
         let mut replies = Vec::with_capacity(jobs.len());
         if !jobs.iter().any(Job::needs_the_store) {
-            replies.extend(jobs.iter().map(|job| if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() }));
+            replies.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
             return Ok(replies);
         }
         let scope = self.scope_of(jobs)?;
@@ -93,13 +121,15 @@ impl Engine {
             self.load_catalog()?;
             return Err(StoreError::Conflict.into());
         }
-        let mut runner =
-            Runner { transaction, layout: layout.as_ref(), environment: environment.as_mut(), catalog, versions, server, now_ms };
+        let environment = environment.as_mut();
+        let (events, messages) = (Events::new(server.wanted_events()), Vec::new());
+        let mut runner = Runner { transaction, layout: layout.as_ref(), environment, catalog, versions, server, now_ms, events, messages };
         runner.read_ahead(jobs)?;
         for job in jobs {
             let mut reply = Reply::new(job.protocol);
             match &job.work {
-                Work::Answered(answer) => reply.raw(answer),
+                Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
+                Work::Published { reply: answer, pushes } => runner.published(answer, pushes, &mut reply),
                 Work::Call(call) => runner.call(call, &mut reply)?,
                 Work::Transaction { parts, watched } => runner.exec(parts, watched, &mut reply)?,
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
@@ -108,6 +138,7 @@ impl Engine {
                             // A key that is watched already stays as it was then.
                             watched.retain(|new| connection.watched.iter().all(|old| old.lock_key != new.lock_key));
                             connection.watched.append(&mut watched);
+                            connection.may_have_changed = true;
                         }
                         reply.ok();
                     }
@@ -115,7 +146,7 @@ impl Engine {
                     Err(error) => runner.server.error(&mut reply, &error),
                 },
             }
-            replies.push(reply.into_bytes());
+            replies.push(Done { reply: reply.into_bytes(), messages: std::mem::take(&mut runner.messages) });
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
@@ -179,10 +210,7 @@ fn have_changed(transaction: &mut Transaction<'_>, watched: &[Watched], now_ms: 
 impl Job {
     /// Whether the job takes a transaction.
     pub(super) fn needs_the_store(&self) -> bool {
-        match self.work {
-            Work::Answered(_) => false,
-            Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
-        }
+        self.work.reply().is_none()
     }
 }
 
@@ -199,7 +227,7 @@ struct Needs<'e> {
 impl Needs<'_> {
     fn add(&mut self, work: &Work) {
         match work {
-            Work::Answered(_) | Work::Watch { .. } => {}
+            Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
             Work::Call(call) => {
                 let flags = call.command.flags;
                 self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
@@ -228,6 +256,10 @@ struct Runner<'e, 's> {
     versions: &'e mut Versions,
     server: &'e mut Server,
     now_ms: u64,
+    /// What the command that runs does to keys.
+    events: Events,
+    /// What the job that runs sends.
+    messages: Vec<Message>,
 }
 
 impl Runner<'_, '_> {
@@ -250,7 +282,7 @@ impl Runner<'_, '_> {
                         }
                     }
                 }
-                Work::Answered(_) | Work::Watch { .. } => {}
+                Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
             }
         }
         if records.len() > 1 {
@@ -266,6 +298,7 @@ impl Runner<'_, '_> {
     fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<()> {
         let Run::Data(run) = call.command.run else { return Ok(()) };
         reply.set_protocol(call.protocol);
+        self.events.reads_only = call.command.flags.has(Flags::READONLY);
         let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
         let db = Db {
             transaction: &mut self.transaction,
@@ -273,6 +306,7 @@ impl Runner<'_, '_> {
             environment: &mut *self.environment,
             catalog: &mut *self.catalog,
             versions: &mut *self.versions,
+            events: &mut self.events,
             max_string_bytes: self.server.settings.max_string_bytes,
             now_ms: self.now_ms,
             index: call.db,
@@ -284,11 +318,20 @@ impl Runner<'_, '_> {
                 self.transaction.undo_to(savepoint);
                 *self.versions = versions;
                 reply.truncate(start);
+                self.events.take();
                 self.server.error(reply, &error);
                 Ok(())
             }
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.messages.extend(self.events.take().into_iter().map(Message::Event));
+                Ok(())
+            }
         }
+    }
+
+    fn published(&mut self, answer: &[u8], pushes: &[Push], reply: &mut Reply) {
+        reply.raw(answer);
+        self.messages.push(Message::Pushes(pushes.to_vec()));
     }
 
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
@@ -299,7 +342,8 @@ impl Runner<'_, '_> {
         reply.array(parts.len());
         for part in parts {
             match part {
-                Work::Answered(answer) => reply.raw(answer),
+                Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
+                Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
                 Work::Call(call) => self.call(call, reply)?,
                 // A transaction holds no transactions.
                 Work::Transaction { .. } | Work::Watch { .. } => {}

@@ -119,8 +119,7 @@ impl Bitmap {
         if !self.is_changed {
             return Ok(());
         }
-        let expire_at_ms = self.old.as_ref().and_then(|old| old.expire_at_ms);
-        db.write_string(at, self.old.as_ref(), self.value.into(), expire_at_ms)
+        strings::update(db, at, self.old.as_ref(), self.value.into(), "setbit")
     }
 }
 

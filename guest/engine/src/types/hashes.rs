@@ -7,6 +7,7 @@
 use super::draw::{self, Draw};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
+use crate::events::Classes;
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey};
 use crate::number::{LongDouble, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
@@ -67,6 +68,10 @@ pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &Bytes)) -> R
 /// # Errors
 /// See the module.
 pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
+    put(db, at, pairs, "hset")
+}
+
+fn put(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)], event: &'static str) -> Result<u64> {
     let (old, hash) = find_or_new(db, at)?;
     let latest: BTreeMap<&Bytes, &Bytes> = pairs.iter().map(|(field, value)| (field, value)).collect();
     let records: Vec<RecordKey> = latest.keys().map(|field| db.layout.field(at, hash.version, field)).collect();
@@ -76,6 +81,7 @@ pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
     }
     let added = u64::try_from(added).unwrap_or(u64::MAX);
     write(db, at, old.as_ref(), Collection { count: hash.count.saturating_add(added), ..hash })?;
+    db.notify(Classes::HASH, event, at);
     Ok(added)
 }
 
@@ -107,6 +113,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<u64> {
     for (keyspace, key) in present {
         db.transaction.delete(keyspace, key)?;
     }
+    db.notify(Classes::HASH, "hdel", at);
     write(db, at, Some(&old), Collection { count: hash.count.saturating_sub(removed), ..hash })?;
     Ok(removed)
 }
@@ -119,7 +126,7 @@ pub fn add_integer(db: &mut Db, at: &KeyAt, field: Bytes, increment: i64) -> Res
     let value = get(db, at, &field)?;
     let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(VALUE_NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    set(db, at, &[(field, sum.to_string().into())])?;
+    put(db, at, &[(field, sum.to_string().into())], "hincrby")?;
     Ok(sum)
 }
 
@@ -136,7 +143,7 @@ pub fn add_float(db: &mut Db, at: &KeyAt, field: Bytes, increment: LongDouble) -
         return Err(texts::NOT_FINITE);
     }
     let text = Bytes::from(sum.format_human());
-    set(db, at, &[(field, text.clone())])?;
+    put(db, at, &[(field, text.clone())], "hincrbyfloat")?;
     Ok(text)
 }
 

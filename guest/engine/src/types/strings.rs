@@ -5,6 +5,7 @@
 
 use crate::db::Db;
 use crate::error::{Result, texts};
+use crate::events::Classes;
 use crate::layout::{Body, KeyAt, Meta};
 use crate::number::{LongDouble, parse_i64};
 use bytes::{Bytes, BytesMut};
@@ -46,7 +47,11 @@ impl Expiry {
 /// # Errors
 /// See the module.
 pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    Ok(db.find_string(at)?.map(|(_, value)| value))
+    let value = db.find_string(at)?.map(|(_, value)| value);
+    if value.is_none() {
+        db.notify_miss(at);
+    }
+    Ok(value)
 }
 
 /// The value; `None` for an absent key and for one of another type (MGET).
@@ -75,6 +80,9 @@ pub fn set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: 
 /// The value is too long, or see the module.
 pub fn get_and_set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: Expiry) -> Result<Option<Bytes>> {
     let (old, old_value) = db.find_string(at)?.unzip();
+    if old.is_none() {
+        db.notify_miss(at);
+    }
     replace(db, at, old.as_ref(), value, condition, expiry)?;
     Ok(old_value)
 }
@@ -87,6 +95,10 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
     };
     if holds {
         db.write_string(at, old, value, expiry.after(old))?;
+        db.notify(Classes::STRING, "set", at);
+        if matches!(expiry, Expiry::At(_)) {
+            db.notify(Classes::GENERIC, "expire", at);
+        }
     }
     Ok(holds)
 }
@@ -96,8 +108,11 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
 /// # Errors
 /// See the module.
 pub fn take(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    let Some((old, value)) = db.find_string(at)? else { return Ok(None) };
-    db.write(at, Some(&old), None)?;
+    let Some((old, value)) = db.find_string(at)? else {
+        db.notify_miss(at);
+        return Ok(None);
+    };
+    db.delete(at, &old)?;
     Ok(Some(value))
 }
 
@@ -107,14 +122,14 @@ pub fn take(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
 /// The string would be too long, or see the module.
 pub fn append(db: &mut Db, at: &KeyAt, tail: &Bytes) -> Result<usize> {
     let Some((old, value)) = db.find_string(at)? else {
-        db.write_string(at, None, tail.clone(), None)?;
+        update(db, at, None, tail.clone(), "append")?;
         return Ok(tail.len());
     };
     let length = length_within_limit(db, value.len(), tail.len())?;
     let mut joined = BytesMut::with_capacity(length);
     joined.extend_from_slice(&value);
     joined.extend_from_slice(tail);
-    update(db, at, Some(&old), joined.freeze())?;
+    update(db, at, Some(&old), joined.freeze(), "append")?;
     Ok(length)
 }
 
@@ -137,7 +152,7 @@ pub fn set_range(db: &mut Db, at: &KeyAt, offset: u64, patch: &[u8]) -> Result<u
     patched.resize(offset, 0);
     patched.extend_from_slice(patch);
     patched.extend_from_slice(value.get(end..).unwrap_or_default());
-    update(db, at, old.as_ref(), patched.freeze())?;
+    update(db, at, old.as_ref(), patched.freeze(), "setrange")?;
     Ok(length)
 }
 
@@ -163,7 +178,7 @@ pub fn add(db: &mut Db, at: &KeyAt, increment: i64) -> Result<i64> {
     let (old, value) = db.find_string(at)?.unzip();
     let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(texts::NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    update(db, at, old.as_ref(), sum.to_string().into())?;
+    update(db, at, old.as_ref(), sum.to_string().into(), "incrby")?;
     Ok(sum)
 }
 
@@ -181,13 +196,15 @@ pub fn add_float(db: &mut Db, at: &KeyAt, increment: &[u8]) -> Result<Bytes> {
         return Err(texts::NOT_FINITE);
     }
     let text = Bytes::from(sum.format_human());
-    update(db, at, old.as_ref(), text.clone())?;
+    update(db, at, old.as_ref(), text.clone(), "incrbyfloat")?;
     Ok(text)
 }
 
-/// Stores a changed value, with the expiry of the old one.
-fn update(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes) -> Result<()> {
-    db.write_string(at, old, value, Expiry::Keep.after(old))
+/// Stores a changed value, with the expiry of the old one, and tells the event.
+pub(super) fn update(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, event: &'static str) -> Result<()> {
+    db.write_string(at, old, value, Expiry::Keep.after(old))?;
+    db.notify(Classes::STRING, event, at);
+    Ok(())
 }
 
 /// The sum of two lengths: looked at before a string of that length is made.

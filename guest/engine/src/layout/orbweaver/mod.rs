@@ -320,8 +320,8 @@ impl Layout for Orbweaver {
         Ok(transaction.delete(self.garbage, records::encode_unfinished_key(version))?)
     }
 
-    fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
-        self.sweep_step(store, now_ms, budget)
+    fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize, on_expired: &mut dyn FnMut(KeyAt)) -> Result<Swept> {
+        self.sweep_step(store, now_ms, budget, on_expired)
     }
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {

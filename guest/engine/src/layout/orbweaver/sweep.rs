@@ -23,9 +23,9 @@ const UNFINISHED_FOR_MS: u64 = 3_600_000;
 type Found = (Bytes, Garbage);
 
 impl Orbweaver {
-    pub(super) fn sweep_step(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
+    pub(super) fn sweep_step(&self, store: &mut dyn Store, now_ms: u64, budget: usize, on_expired: &mut dyn FnMut(KeyAt)) -> Result<Swept> {
         let step = step_records(store);
-        let mut sweep = Sweep { layout: self, store, now_ms, step, swept: Swept::default() };
+        let mut sweep = Sweep { layout: self, store, now_ms, step, on_expired, swept: Swept::default() };
         // Neither may starve the other.
         let half = budget.div_ceil(2);
         let result = sweep.expired(half).and_then(|left| sweep.garbage(budget.saturating_sub(half) + left));
@@ -45,6 +45,7 @@ struct Sweep<'l, 's> {
     store: &'s mut dyn Store,
     now_ms: u64,
     step: usize,
+    on_expired: &'s mut dyn FnMut(KeyAt),
     swept: Swept,
 }
 
@@ -114,7 +115,7 @@ impl Sweep<'_, '_> {
     }
 
     fn remove_expired(&mut self, keys: &[(Bytes, KeyAt)]) -> Result<Swept> {
-        let mut done = Swept::default();
+        let (mut done, mut expired) = (Swept::default(), Vec::new());
         let (layout, now_ms) = (self.layout, self.now_ms);
         let mut transaction = layout.begin_on_keys(self.store, keys.iter().map(|(_, at)| at))?;
         for (record, at) in keys {
@@ -122,6 +123,7 @@ impl Sweep<'_, '_> {
                 Some(meta) if meta.is_expired(now_ms) => {
                     layout.write(&mut transaction, at, Some(&meta), None)?;
                     done.expired_keys += 1;
+                    expired.push(at.clone());
                 }
                 // The key has another expiry by now, or none.
                 _ => done.records += 1,
@@ -129,6 +131,7 @@ impl Sweep<'_, '_> {
             transaction.delete(layout.expiry, record.clone())?;
         }
         transaction.commit()?;
+        expired.into_iter().for_each(&mut *self.on_expired);
         Ok(done)
     }
 
