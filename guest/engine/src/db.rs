@@ -10,9 +10,6 @@ use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 
-/// The event of a key that is looked for and not there.
-const MISS: &str = "keymiss";
-
 /// Versions that were reserved and not given yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
@@ -82,17 +79,25 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
+        let found = self.look_at(at)?;
+        if found.is_none() && self.events.reads_only {
+            self.events.notify_miss(self.catalog, at);
+        }
+        Ok(found)
+    }
+
+    /// As [`Db::find`], but nobody is told of a miss: for what Redis does not count as a use of the key.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn look_at(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
         let found = self.layout.find(self.transaction, at)?;
         let is_expired = found.as_ref().is_some_and(|meta| meta.is_expired(self.now_ms));
         if is_expired && self.transaction.may_change(&at.lock_key()) {
             self.layout.write(self.transaction, at, found.as_ref(), None)?;
             self.notify(Classes::EXPIRED, "expired", at);
         }
-        let found = found.filter(|_| !is_expired);
-        if found.is_none() && self.events.reads_only {
-            self.notify(Classes::MISS, MISS, at);
-        }
-        Ok(found)
+        Ok(found.filter(|_| !is_expired))
     }
 
     /// The string under a key, with its meta; `None` where there is no key.
@@ -132,7 +137,7 @@ impl Db<'_, '_> {
     /// tells it.
     pub fn notify_miss(&mut self, at: &KeyAt) {
         if !self.events.reads_only {
-            self.notify(Classes::MISS, MISS, at);
+            self.events.notify_miss(self.catalog, at);
         }
     }
 

@@ -7,6 +7,9 @@
 use crate::layout::{Catalog, KeyAt};
 use bytes::Bytes;
 
+/// The event of a key that is looked for and not there.
+const MISS: &str = "keymiss";
+
 /// A set of classes of events, and of the two ways to tell them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Classes(u16);
@@ -132,9 +135,19 @@ impl Events {
         }
     }
 
+    /// Notes that a key is not there.
+    pub fn notify_miss(&mut self, catalog: &Catalog, at: &KeyAt) {
+        self.notify(catalog, Classes::MISS, MISS, at);
+    }
+
     /// Takes what has happened so far.
     pub fn take(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.happened)
+    }
+
+    /// Takes back what has happened so far, as the command has failed: it has missed what it has missed.
+    pub fn undo(&mut self) {
+        self.happened.retain(|event| event.name == MISS);
     }
 }
 

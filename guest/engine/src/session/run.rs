@@ -313,20 +313,18 @@ impl Runner<'_, '_> {
         };
         let result = run(&mut Context { args: &call.args, db, server: &mut *self.server }, reply);
         match result {
-            Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
+            Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
             Err(error) => {
                 self.transaction.undo_to(savepoint);
                 *self.versions = versions;
                 reply.truncate(start);
-                self.events.take();
+                self.events.undo();
                 self.server.error(reply, &error);
-                Ok(())
             }
-            Ok(()) => {
-                self.messages.extend(self.events.take().into_iter().map(Message::Event));
-                Ok(())
-            }
+            Ok(()) => {}
         }
+        self.messages.extend(self.events.take().into_iter().map(Message::Event));
+        Ok(())
     }
 
     fn published(&mut self, answer: &[u8], pushes: &[Push], reply: &mut Reply) {

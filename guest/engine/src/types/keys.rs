@@ -175,7 +175,7 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
     let (prefix, is_whole) = filter.pattern.as_deref().map_or((Vec::new(), false), glob::literal_prefix);
     if is_whole {
         let at = db.at(&prefix.into())?;
-        let found = db.find(&at)?.filter(is_of_kind);
+        let found = db.look_at(&at)?.filter(is_of_kind);
         return Ok(Step { elements: found.map(|_| at.key).into_iter().collect(), cursor: 0 });
     }
     let space = db.at(&Bytes::new())?.space;

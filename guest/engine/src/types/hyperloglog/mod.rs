@@ -103,7 +103,7 @@ fn union(db: &mut Db, keys: &[KeyAt]) -> Result<(Vec<u8>, bool)> {
     let mut registers = vec![0; REGISTERS];
     let mut is_dense = false;
     for key in keys {
-        if let Some((_, value)) = db.find_string(key)? {
+        if let Some(value) = strings::get(db, key)? {
             let sketch = Sketch::read(&value)?;
             is_dense |= sketch.is_dense();
             sketch.raise_all(&mut registers)?;
