@@ -63,7 +63,9 @@ impl Outcome {
                 Some(position) => {
                     let (other, rest) = others.swap_remove(position);
                     let consumed = answer.consumed.saturating_add(other.consumed);
-                    outcome.push(Answer { consumed, close: answer.close || other.close, ..other.clone() }, &[reply, rest].concat());
+                    // A message that came with another call says nothing of the input.
+                    let needed = answer.needed.max(other.needed);
+                    outcome.push(Answer { consumed, needed, close: answer.close || other.close, ..other.clone() }, &[reply, rest].concat());
                 }
             }
         }
@@ -229,12 +231,17 @@ impl Orbweaver {
             return Ok(outcome);
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
+        let mut to_others = Outcome::default();
         for delivery in deliveries {
             let alone = self.exchange_once(std::slice::from_ref(delivery))?;
             outcome.shutdown |= alone.shutdown;
-            for (answer, reply) in alone.replies() {
-                outcome.push(answer.clone(), reply);
+            for (position, (answer, reply)) in alone.replies().enumerate() {
+                let side = if position == 0 { &mut outcome } else { &mut to_others };
+                side.push(answer.clone(), reply);
             }
+        }
+        for (answer, reply) in to_others.replies() {
+            outcome.push(answer.clone(), reply);
         }
         Ok(outcome)
     }
@@ -264,7 +271,8 @@ impl Orbweaver {
         }
     }
 
-    /// A bounded step of the sweep. See `maintenance.sweep` in `wit/engine`.
+    /// A bounded step of the sweep. Where it has removed expired keys, the next [`Orbweaver::exchange`] sends their events: one without
+    /// deliveries, if nothing else is due. See `maintenance.sweep` in `wit/engine`.
     ///
     /// # Errors
     /// What the component says, or a trap.

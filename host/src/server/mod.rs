@@ -140,7 +140,9 @@ impl Server {
             self.wait(&mut events, patience)?;
             more_to_accept = self.accept();
             let served = self.serve();
-            self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served);
+            if self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served) {
+                self.exchange(&[]);
+            }
         }
         tracing::info!("stopping");
         self.send_last_replies(&mut events)
@@ -208,11 +210,14 @@ impl Server {
         }
         match outcome {
             Ok(outcome) => {
-                for (answer, reply) in outcome.replies() {
+                for (position, (answer, reply)) in outcome.replies().enumerate() {
                     if reply.starts_with(b"-ERR internal: ") {
                         tracing::error!(connection = answer.connection, "{}", String::from_utf8_lossy(reply).trim_end());
                     }
-                    self.clients.change(answer.connection, &mut self.orbweaver, |client| client.take_answer(answer, reply));
+                    let has_delivered = position < due.len();
+                    self.clients.change(answer.connection, &mut self.orbweaver, |client| {
+                        if has_delivered { client.take_answer(answer, reply) } else { client.take_message(answer, reply) }
+                    });
                 }
                 self.clients.refuse_too_large(due, self.options.max_request_bytes, &mut self.orbweaver);
                 if outcome.shutdown {

@@ -29,7 +29,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("config|rewrite", "refused: there is no configuration file"),
     (
         "config|set",
-        "sets `proto-max-bulk-len`, up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
+        "sets `notify-keyspace-events`, and `proto-max-bulk-len` up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
          refuse others with the reason: a password that is lost with an instance would open the server",
     ),
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
@@ -55,6 +55,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("object|encoding", "the encoding that Redis would choose by its defaults; records have one encoding for each type"),
     ("object|freq", "accesses are not counted: always the error of a Redis without an LFU policy"),
     ("object|idletime", "always 0: access times are not kept"),
+    ("publish", "reaches the subscribers of this instance of the engine"),
     ("shutdown", "`SAVE` and `NOSAVE` are the same: what was acknowledged is in the store"),
     ("slowlog", "always empty: the engine measures no times"),
     (
@@ -63,6 +64,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          order of the list or sorted set. With `STORE`, patterns keep other writers waiting: the keys that are read cannot be known before",
     ),
     ("sort_ro", "as SORT"),
+    ("spublish", "as PUBLISH"),
     ("srandmember", "as HRANDFIELD"),
     (
         "watch",
