@@ -37,8 +37,8 @@ const CLI_UNCERTAIN: &[(&[&str], &str)] = &[
 ];
 
 /// The families that tests of their own, and issues of their own, look after.
-const OTHER_GROUPS: [&str; 11] =
-    ["list", "set", "sorted-set", "bitmap", "hyperloglog", "geo", "stream", "scripting", "cluster", "module", "sentinel"];
+const OTHER_GROUPS: [&str; 12] =
+    ["list", "set", "sorted-set", "bitmap", "hyperloglog", "geo", "stream", "pubsub", "scripting", "cluster", "module", "sentinel"];
 
 /// What must be among the commands whatever else is.
 const COMMANDS: &str = "
