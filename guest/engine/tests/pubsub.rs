@@ -228,3 +228,16 @@ fn subscriptions_go_with_the_state_into_another_instance() {
     assert_eq!(output_to(&outcome, FIRST), expected);
     assert!(state(&mut next, &["UNSUBSCRIBE"]).is_some_and(|state| state.len() < subscribed.len()));
 }
+
+#[test]
+fn a_call_ends_behind_messages_that_are_many_bytes_together() {
+    let mut engine = engine();
+    for connection in [FIRST, SECOND] {
+        run(&mut engine, connection, &["SUBSCRIBE x"]);
+    }
+    let large = format!("*3\r\n$7\r\nPUBLISH\r\n$1\r\nx\r\n$600000\r\n{}\r\n", "m".repeat(600_000));
+    let input = large.repeat(3);
+    let outcome = engine.exchange_once(&[Delivery { connection: THIRD, input: input.into() }]);
+    assert_eq!((output_to(&outcome, THIRD), outcome.answers[0].consumed), (":2".into(), large.len()));
+    assert_eq!(outcome.answers[0].needed, 0);
+}

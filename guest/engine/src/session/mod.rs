@@ -36,6 +36,8 @@ use run::{Done, Message};
 const MAX_GROUP: usize = 128;
 /// The replies of one group should not hold more bytes than this.
 const MAX_REPLY_BYTES: usize = 16 << 20;
+/// A call ends behind a group whose replies and messages hold more bytes than this.
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Unauthenticated clients, and inline commands, are held to Redis' limits.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
@@ -104,7 +106,7 @@ pub struct Engine {
     pub(crate) server: Server,
     /// How many requests the next group may hold.
     group_limit: usize,
-    /// A group has been committed in this call: what is left is for the next one.
+    /// A group has been committed in this call, or has answered much: what is left is for the next one.
     has_committed: bool,
     /// What has happened to keys between the calls.
     pub(crate) happened: Vec<Event>,
@@ -295,6 +297,7 @@ impl Engine {
             }
             bytes += self.send(&messages, answers);
         }
+        self.has_committed |= bytes > MAX_MESSAGE_BYTES;
         if let Some(average) = bytes.checked_div(jobs.len()) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);

@@ -1,7 +1,7 @@
 //! Planning: from a request to a job. What concerns the connection alone (SELECT, HELLO, MULTI, refusals) is done here, once;
 //! what touches data becomes a job that may be run again.
 
-use super::{Engine, Session};
+use super::{Engine, MAX_MESSAGE_BYTES, Session};
 use crate::command::flags::Flags;
 use crate::command::{Command, Run, TransactionCommand, table};
 use crate::error::{self, Error, Result};
@@ -170,10 +170,11 @@ pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection, noti
 }
 
 /// Whether the work needs a transaction to itself: WATCH reads revisions, which others must not change unseen; an exclusive command
-/// would make every command beside it exclusive, too.
+/// would make every command beside it exclusive, too. Messages that are many bytes for all receivers together do not wait for others.
 fn is_alone(work: &Work) -> bool {
     match work {
-        Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } => false,
+        Work::Answered(_) | Work::Pushed(_) => false,
+        Work::Published { pushes, .. } => pushes.iter().map(|push| push.bytes.len()).sum::<usize>() > MAX_MESSAGE_BYTES,
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
