@@ -1,6 +1,11 @@
-//! Publish and subscribe over sockets: every connection gets what it gets from Debian's redis-server, in the same order.
+//! Publish and subscribe: every connection gets what it gets from Debian's redis-server, in the same order.
 
-use orbweaver_engine::resp::Value;
+use bytes::Bytes;
+use orbweaver_engine::environment::SystemEnvironment;
+use orbweaver_engine::resp::{Value, decode_reply};
+use orbweaver_engine::session::{Delivery, Engine};
+use orbweaver_engine::settings::Settings;
+use orbweaver_engine::store::MemoryStore;
 use orbweaver_tests::client::Client;
 use orbweaver_tests::orbweaver_server::OrbweaverServer;
 use orbweaver_tests::redis_server::RedisServer;
@@ -53,7 +58,7 @@ const CONVERSATIONS: &[&[(usize, &str)]] = &[
     ],
 ];
 
-/// What each connection has got in the end.
+/// What each connection of a server has got in the end.
 fn talk(address: SocketAddr, conversation: &[(usize, &str)]) -> Vec<Vec<Value>> {
     let mut clients: Vec<Client> = (0..CONNECTIONS).map(|_| Client::connect(address).expect("the server takes connections")).collect();
     clients[0].send_raw(b"FLUSHALL\r\n").expect("the server listens");
@@ -71,11 +76,54 @@ fn talk(address: SocketAddr, conversation: &[(usize, &str)]) -> Vec<Vec<Value>> 
             got[connection].push(reply);
         }
     }
-    got
+    got.into_iter().map(without_hello).collect()
+}
+
+/// HELLO's reply has the version in it, and the connection's number.
+fn without_hello(mut replies: Vec<Value>) -> Vec<Value> {
+    replies.retain(|reply| !matches!(reply, Value::Map(_)));
+    replies
+}
+
+/// What each connection of an engine in this process has got in the end.
+fn talk_in_process(conversation: &[(usize, &str)]) -> Vec<Vec<Value>> {
+    let store = Box::new(MemoryStore::new());
+    let mut engine = Engine::open(store, Box::new(SystemEnvironment::default()), Settings::default()).expect("an empty store opens");
+    let mut got = vec![Vec::new(); CONNECTIONS];
+    let numbers = 0..u64::try_from(CONNECTIONS).expect("a few");
+    numbers.for_each(|connection| engine.connect(connection, "in-process", None));
+    let everybody = (0..CONNECTIONS).map(|connection| (connection, "PING last"));
+    for (connection, lines) in conversation.iter().copied().chain(everybody) {
+        let connection = u64::try_from(connection).expect("a few");
+        for answer in engine.exchange(&[Delivery { connection, input: format!("{lines}\r\n").into() }]).answers {
+            got[usize::try_from(answer.connection).expect("a few")].extend(answer.output);
+        }
+    }
+    got.into_iter().map(|bytes| without_hello(decode_all(bytes.into()))).collect()
+}
+
+fn decode_all(mut bytes: Bytes) -> Vec<Value> {
+    let mut values = Vec::new();
+    while let Some((value, used)) = decode_reply(&bytes).expect("replies of Redis' protocol") {
+        values.push(value);
+        bytes = bytes.slice(used..);
+    }
+    values
 }
 
 #[test]
-fn every_connection_gets_what_it_gets_from_redis() {
+fn every_connection_of_the_engine_gets_what_it_gets_from_redis() {
+    let redis = RedisServer::start(&[]);
+    for (number, conversation) in CONVERSATIONS.iter().enumerate() {
+        let (theirs, mine) = (talk(redis.address(), conversation), talk_in_process(conversation));
+        for (connection, (theirs, mine)) in theirs.iter().zip(&mine).enumerate() {
+            assert_eq!(theirs, mine, "conversation {number}, connection {connection}");
+        }
+    }
+}
+
+#[test]
+fn every_connection_of_the_server_gets_what_it_gets_from_redis() {
     let redis = RedisServer::start(&[]);
     let dir = TempDir::new().expect("a temporary directory");
     let ours = OrbweaverServer::start(&dir.path().join("data"), &["--store", "memory"]);
