@@ -85,7 +85,11 @@ fn every_command_tells_the_events_of_redis_in_its_order() {
             let commands: [&Args; 1] = [command];
             let theirs_reply = redis.target.execute(*connection, &commands).expect("Redis answers");
             let ours_reply = ours.execute(*connection, &commands).expect("the engine answers");
-            let (theirs, mine) = (redis.events(), shown(&ours.take_messages()));
+            let (mut theirs, mut mine) = (redis.events(), shown(&ours.take_messages()));
+            if command[0].to_ascii_uppercase().starts_with(b"SORT") {
+                // Redis reads the members of a set, and so misses what they lead to, in the order of a hash table.
+                [&mut theirs, &mut mine].map(|events| events.sort_unstable());
+            }
             if theirs != mine {
                 let name = command[0].to_ascii_uppercase();
                 different.entry(name).or_insert_with(|| format!(

@@ -70,7 +70,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "0s")]
     timeout: humantime::Duration,
     /// Which keyspace events are published, in Redis' letters, such as KEA; clients change it with CONFIG SET
-    #[arg(long, value_name = "CLASSES", default_value = "", value_parser = event_classes)]
+    #[arg(long, value_name = "CLASSES", default_value = "", hide_default_value = true, value_parser = event_classes)]
     notify_keyspace_events: String,
     /// What is logged, to standard error
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
@@ -185,7 +185,7 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
 /// The component on the store of the options, and the store where it has something to sync.
 fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<(Orbweaver, Option<RocksStore>)> {
     let environment = Box::new(SystemEnvironment::default());
-    let settings = [("password", password.unwrap_or_default()), ("notify-keyspace-events", &args.notify_keyspace_events)];
+    let settings = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.as_str())];
     match args.store {
         StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), environment, &settings)?, None)),
         StoreKind::Rocksdb => {

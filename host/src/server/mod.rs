@@ -204,7 +204,7 @@ impl Server {
     fn exchange(&mut self, due: &[u64]) {
         let traps = self.orbweaver.traps();
         let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
-        let outcome = self.orbweaver.exchange(&deliveries);
+        let (outcome, delivered) = (self.orbweaver.exchange(&deliveries), deliveries.len());
         if self.orbweaver.traps() != traps {
             tracing::error!("the component trapped, and was made anew; the connection that caused it is told why and closed");
         }
@@ -214,7 +214,7 @@ impl Server {
                     if reply.starts_with(b"-ERR internal: ") {
                         tracing::error!(connection = answer.connection, "{}", String::from_utf8_lossy(reply).trim_end());
                     }
-                    let has_delivered = position < due.len();
+                    let has_delivered = position < delivered;
                     self.clients.change(answer.connection, &mut self.orbweaver, |client| {
                         if has_delivered { client.take_answer(answer, reply) } else { client.take_message(answer, reply) }
                     });

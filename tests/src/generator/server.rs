@@ -64,3 +64,28 @@ pub const RULES: Rules = &[
     (3, |_| args!["PING"]),
     (2, |w| args!["PING", w.value()]),
     (2, |_| args!["QUIT"]),
+    (2, |_| args!["RESET"]),
+    (1, |_| args!["TIME"]),
+    (1, |_| args!["MULTI"]),
+    (3, |_| args!["EXEC"]),
+    (2, |_| args!["DISCARD"]),
+    (2, |w| w.repeated(args!["WATCH"], 2, |w| args![w.key()])),
+    (2, |_| args!["UNWATCH"]),
+];
+
+fn client_list_option(w: &mut Words) -> Args {
+    match w.below(3) {
+        0 => args!["ID", w.one(&["999999999", "abc", "0"])],
+        1 => args!["TYPE", w.one(&["normal", "pubsub", "what"])],
+        _ => args!["WHAT"],
+    }
+}
+
+fn hello_option(w: &mut Words) -> Args {
+    match w.below(4) {
+        0 => args!["AUTH", w.one(&["default", "nobody"]), w.value()],
+        1 => args!["AUTH", "default"],
+        2 => args!["SETNAME", w.one(&["me", "with space", ""])],
+        _ => args!["WHAT"],
+    }
+}

@@ -12,3 +12,375 @@ mod elements;
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
+use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
+use crate::store::Direction;
+use bytes::Bytes;
+use elements::Walk;
+use std::ops::Range;
+
+const INDEX_OUT_OF_RANGE: Error = Error::client("ERR index out of range");
+
+/// How many elements the first page of a search asks for.
+const FIRST_SEARCHED: u64 = 64;
+
+/// An end of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The first element's, LEFT in Redis.
+    Head,
+    /// The last element's, RIGHT in Redis.
+    Tail,
+}
+
+impl End {
+    /// The way from this end into the list.
+    const fn inwards(self) -> Direction {
+        match self {
+            Self::Head => Direction::Forward,
+            Self::Tail => Direction::Reverse,
+        }
+    }
+
+    /// The event of a push to this end.
+    const fn push_event(self) -> &'static str {
+        match self {
+            Self::Head => "lpush",
+            Self::Tail => "rpush",
+        }
+    }
+
+    /// The event of a pop from this end.
+    const fn pop_event(self) -> &'static str {
+        match self {
+            Self::Head => "lpop",
+            Self::Tail => "rpop",
+        }
+    }
+
+    /// The ranks of the `count` elements next to this end, of all where there are not so many.
+    fn ranks(self, list: &Collection, count: u64) -> Range<u64> {
+        match self {
+            Self::Head => 0..count.min(list.count),
+            Self::Tail => list.count.saturating_sub(count)..list.count,
+        }
+    }
+}
+
+/// How many elements the list has; 0 where there is none.
+///
+/// # Errors
+/// See the module.
+pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
+    Ok(find(db, at)?.map_or(0, |(_, list)| list.count))
+}
+
+/// The element at a position; `None` outside of the list, or where there is none.
+///
+/// # Errors
+/// See the module.
+pub fn get(db: &mut Db, at: &KeyAt, position: i64) -> Result<Option<Bytes>> {
+    let Some((_, list)) = find(db, at)? else { return Ok(None) };
+    let Some(rank) = rank(position, list.count) else { return Ok(None) };
+    elements::get(db, at, &list, rank).map(Some)
+}
+
+/// Hands the elements from `start` to `stop`, both included, to `visit`, in their order. Positions outside of the list are cut off.
+///
+/// # Errors
+/// See the module.
+pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+    let Some((_, list)) = find(db, at)? else { return Ok(()) };
+    let ranks = ranks(start, stop, list.count);
+    let expected = ranks.end - ranks.start;
+    let mut walk = Walk::new(db, at, &list, ranks, Direction::Forward, expected);
+    while let Some((_, element)) = walk.next(db)? {
+        visit(&element);
+    }
+    Ok(())
+}
+
+/// Appends elements one after the other at an end, and makes the list where there is none. Returns its length.
+///
+/// # Errors
+/// See the module; `ERR list index overflow` where the end has no room left, after about 2⁶³ pushes.
+pub fn push(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Result<u64> {
+    let (old, list) = match find(db, at)? {
+        Some((old, list)) => (Some(old), list),
+        None => (None, Collection { head: db.layout.first_index(), ..db.new_collection(Kind::List, None)? }),
+    };
+    let list = append(db, at, list, end, new)?;
+    write(db, at, old.as_ref(), list)?;
+    db.notify(Classes::LIST, end.push_event(), at);
+    Ok(list.count)
+}
+
+/// As [`push`], but only to a list that exists; returns 0 where there is none.
+///
+/// # Errors
+/// As [`push`].
+pub fn push_to_existing(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Result<u64> {
+    if find(db, at)?.is_none() {
+        return Ok(0);
+    }
+    push(db, at, end, new)
+}
+
+/// Puts a list of these elements in the place of whatever is under the key, and tells the event; removes the key where there are none.
+///
+/// # Errors
+/// Store errors.
+pub fn replace(db: &mut Db, at: &KeyAt, elements: &[Bytes], event: &'static str) -> Result<()> {
+    if elements.is_empty() {
+        return db.remove(at).map(|_| ());
+    }
+    let old = db.find(at)?;
+    let list = Collection { head: db.layout.first_index(), ..db.new_collection(Kind::List, old.as_ref())? };
+    let list = append(db, at, list, End::Tail, elements)?;
+    db.write(at, old.as_ref(), Some(&Meta { expire_at_ms: None, body: Body::Collection(list) }))?;
+    db.notify(Classes::LIST, event, at);
+    Ok(())
+}
+
+/// Removes up to `count` elements from an end and returns them, the outermost first; `None` where there is no list.
+///
+/// # Errors
+/// See the module.
+pub fn pop(db: &mut Db, at: &KeyAt, end: End, count: u64) -> Result<Option<Vec<Bytes>>> {
+    let Some((old, list)) = find(db, at)? else { return Ok(None) };
+    if count == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    let (popped, list) = take(db, at, &list, end, count)?;
+    db.notify(Classes::LIST, end.pop_event(), at);
+    write(db, at, Some(&old), list)?;
+    Ok(Some(popped))
+}
+
+/// [`pop`] from the first of `lists` that exists, with its place among them; `None` where there is none. The keys behind it are not
+/// looked at.
+///
+/// # Errors
+/// See the module, for the keys up to that one.
+pub fn pop_first(db: &mut Db, lists: &[KeyAt], end: End, count: u64) -> Result<Option<(usize, Vec<Bytes>)>> {
+    for (place, at) in lists.iter().enumerate() {
+        if let Some(popped) = pop(db, at, end, count)? {
+            return Ok(Some((place, popped)));
+        }
+    }
+    Ok(None)
+}
+
+/// Moves the element at an end of one list to an end of another, or of the same one, and returns it; `None` where there is no list
+/// to take it from.
+///
+/// # Errors
+/// See the module, for `from` and then, where it is a list, for `to`.
+pub fn transfer(db: &mut Db, (from, from_end): (&KeyAt, End), (to, to_end): (&KeyAt, End)) -> Result<Option<Bytes>> {
+    let Some((old, list)) = find(db, from)? else { return Ok(None) };
+    find(db, to)?;
+    let (moved, rest) = take(db, from, &list, from_end, 1)?;
+    if from == to {
+        // The key stays, also when this is its only element.
+        let rotated = append(db, from, rest, to_end, &moved)?;
+        write(db, from, Some(&old), rotated)?;
+        db.notify(Classes::LIST, to_end.push_event(), to);
+        db.notify(Classes::LIST, from_end.pop_event(), from);
+    } else {
+        push(db, to, to_end, &moved)?;
+        db.notify(Classes::LIST, from_end.pop_event(), from);
+        write(db, from, Some(&old), rest)?;
+    }
+    Ok(moved.into_iter().next())
+}
+
+/// Replaces the element at a position.
+///
+/// # Errors
+/// See the module; `ERR no such key`, `ERR index out of range`.
+pub fn set(db: &mut Db, at: &KeyAt, position: i64, element: Bytes) -> Result<()> {
+    let (old, list) = find(db, at)?.ok_or(texts::NO_SUCH_KEY)?;
+    let rank = rank(position, list.count).ok_or(INDEX_OUT_OF_RANGE)?;
+    elements::put(db, at, &list, rank, element)?;
+    db.notify(Classes::LIST, "lset", at);
+    write(db, at, Some(&old), list)
+}
+
+/// On which side of the pivot [`insert`] puts an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Nearer to the head.
+    Before,
+    /// Nearer to the tail.
+    After,
+}
+
+/// What [`insert`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insertion {
+    /// The list has this length now.
+    Done(u64),
+    /// Nothing: the pivot is not in the list.
+    NoPivot,
+    /// Nothing: there is no list.
+    NoList,
+}
+
+/// Inserts an element beside the first one that equals `pivot`.
+///
+/// # Errors
+/// As [`push`].
+pub fn insert(db: &mut Db, at: &KeyAt, side: Side, pivot: &[u8], element: Bytes) -> Result<Insertion> {
+    let Some((old, list)) = find(db, at)? else { return Ok(Insertion::NoList) };
+    let first = Search { max_matches: 1, ..Search::ALL };
+    let Some(&found) = search(db, at, &list, pivot, first)?.first() else { return Ok(Insertion::NoPivot) };
+    let rank = match side {
+        Side::Before => found,
+        Side::After => found + 1,
+    };
+    let list = elements::insert(db, at, &list, rank, element)?;
+    db.notify(Classes::LIST, "linsert", at);
+    write(db, at, Some(&old), list)?;
+    Ok(Insertion::Done(list.count))
+}
+
+/// Removes up to `max_removed` elements that equal `element`, the nearest to `from` first. Returns how many there were.
+/// What it holds in memory is their positions and the elements that move.
+///
+/// # Errors
+/// See the module.
+pub fn remove(db: &mut Db, at: &KeyAt, element: &[u8], from: End, max_removed: u64) -> Result<u64> {
+    let Some((old, list)) = find(db, at)? else { return Ok(0) };
+    let mut gaps = search(db, at, &list, element, Search { from, max_matches: max_removed, ..Search::ALL })?;
+    if gaps.is_empty() {
+        return Ok(0);
+    }
+    gaps.sort_unstable();
+    let rest = elements::remove(db, at, &list, &gaps)?;
+    db.notify(Classes::LIST, "lrem", at);
+    write(db, at, Some(&old), rest)?;
+    Ok(list.count - rest.count)
+}
+
+/// Keeps the elements from `start` to `stop`, both included, and removes the others. Positions outside of the list are cut off;
+/// where nothing is left of the range, the list is removed. No error where there is none.
+///
+/// # Errors
+/// See the module.
+pub fn trim(db: &mut Db, at: &KeyAt, start: i64, stop: i64) -> Result<()> {
+    let Some((old, list)) = find(db, at)? else { return Ok(()) };
+    let kept = ranks(start, stop, list.count);
+    let list = elements::keep(db, at, &list, kept)?;
+    db.notify(Classes::LIST, "ltrim", at);
+    // Also where nothing is removed: Redis counts that as a change.
+    db.write_collection(at, Some(&old), list)
+}
+
+/// What [`positions`] looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// Where it begins.
+    pub from: End,
+    /// How many matches it passes over.
+    pub skipped: u64,
+    /// How many matches it returns at most.
+    pub max_matches: u64,
+    /// How many elements it looks at at most.
+    pub max_compared: u64,
+}
+
+impl Search {
+    /// Every match, from the head.
+    pub const ALL: Self = Self { from: End::Head, skipped: 0, max_matches: u64::MAX, max_compared: u64::MAX };
+}
+
+/// The positions of elements that equal `element`, counted from the head, in the order in which the search meets them.
+///
+/// # Errors
+/// See the module.
+pub fn positions(db: &mut Db, at: &KeyAt, element: &[u8], wanted: Search) -> Result<Vec<u64>> {
+    match find(db, at)? {
+        Some((_, list)) => search(db, at, &list, element, wanted),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn search(db: &mut Db, at: &KeyAt, list: &Collection, element: &[u8], wanted: Search) -> Result<Vec<u64>> {
+    let (mut found, mut skipped) = (Vec::new(), wanted.skipped);
+    let mut matches_left = wanted.max_matches;
+    let ranks = wanted.from.ranks(list, wanted.max_compared);
+    let mut walk = Walk::new(db, at, list, ranks, wanted.from.inwards(), FIRST_SEARCHED);
+    while matches_left > 0
+        && let Some((rank, candidate)) = walk.next(db)?
+    {
+        if candidate != element {
+            continue;
+        }
+        if skipped > 0 {
+            skipped -= 1;
+        } else {
+            found.push(rank);
+            matches_left -= 1;
+        }
+    }
+    Ok(found)
+}
+
+fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
+    db.find_collection(at, Kind::List)
+}
+
+/// Stores the head after elements have changed: for watchers only where the bounds are the same.
+fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, list: Collection) -> Result<()> {
+    if old.and_then(Meta::collection) == Some(list) {
+        return Ok(db.transaction.touch(&at.lock_key())?);
+    }
+    db.write_collection(at, old, list)
+}
+
+/// Adds elements one after the other at an end. Returns the longer list.
+fn append(db: &mut Db, at: &KeyAt, mut list: Collection, end: End, new: &[Bytes]) -> Result<Collection> {
+    for element in new {
+        list = elements::push(db, at, list, end, element.clone())?;
+    }
+    Ok(list)
+}
+
+/// Takes up to `count` elements from an end. Returns them, the outermost first, and the list without them.
+fn take(db: &mut Db, at: &KeyAt, list: &Collection, end: End, count: u64) -> Result<(Vec<Bytes>, Collection)> {
+    let ranks = end.ranks(list, count);
+    let rest = match end {
+        End::Head => ranks.end..list.count,
+        End::Tail => 0..ranks.start,
+    };
+    let mut taken = Vec::new();
+    if count == 1 {
+        // A read of one record costs a store less than a scan.
+        taken.push(elements::get(db, at, list, ranks.start)?);
+    } else {
+        let expected = ranks.end - ranks.start;
+        let mut walk = Walk::new(db, at, list, ranks, end.inwards(), expected);
+        while let Some((_, element)) = walk.next(db)? {
+            taken.push(element);
+        }
+    }
+    Ok((taken, elements::keep(db, at, list, rest)?))
+}
+
+/// How far the element at a position is from the head; `None` outside of the list.
+fn rank(position: i64, count: u64) -> Option<u64> {
+    let distance = position.unsigned_abs();
+    let rank = if position < 0 { count.checked_sub(distance)? } else { distance };
+    (rank < count).then_some(rank)
+}
+
+/// The ranks from `start` to `stop`, both included, that a list of `count` elements has.
+fn ranks(start: i64, stop: i64, count: u64) -> Range<u64> {
+    // The rank of a position, shifted by one: those before the head are 0.
+    let shifted = |position: i64| {
+        let distance = position.unsigned_abs();
+        if position < 0 { count.saturating_add(1).saturating_sub(distance) } else { distance.saturating_add(1) }
+    };
+    let end = shifted(stop).min(count);
+    let start = shifted(start).saturating_sub(1).min(end);
+    start..end
+}

@@ -59,7 +59,11 @@ pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
 /// # Errors
 /// See the module.
 pub fn get_if_string(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    Ok(db.find(at)?.and_then(|meta| match meta.body {
+    let found = db.find(at)?;
+    if found.is_none() {
+        db.notify_miss(at);
+    }
+    Ok(found.and_then(|meta| match meta.body {
         Body::String(value) => Some(value),
         Body::Collection(_) => None,
     }))
