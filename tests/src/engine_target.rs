@@ -11,7 +11,7 @@ use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::MemoryStore;
 
-use crate::client::{Args, encode_command};
+use crate::client::{Args, args, encode_command};
 use crate::target::{CONNECTIONS, Target};
 
 /// Where its connections come from.
@@ -23,6 +23,8 @@ pub struct EngineTarget {
     settings: Settings,
     connections: Vec<u64>,
     last_connection: u64,
+    /// What connections have got that had not asked.
+    messages: Vec<u8>,
 }
 
 impl EngineTarget {
@@ -33,7 +35,7 @@ impl EngineTarget {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let engine = Engine::open(Box::new(MemoryStore::new()), Box::new(SystemEnvironment::default()), settings.clone());
-        Self { engine: engine.expect("an empty store opens"), settings, connections: Vec::new(), last_connection: 0 }
+        Self { engine: engine.expect("an empty store opens"), settings, connections: Vec::new(), last_connection: 0, messages: Vec::new() }
     }
 
     /// Hands over what a fresh connection's socket might deliver, in parts of at most `part` bytes. Returns the replies undecoded; what
@@ -56,6 +58,27 @@ impl EngineTarget {
         output
     }
 
+    /// Opens a connection that subscribes to the channels which match `pattern`.
+    pub fn subscribe(&mut self, pattern: &str) {
+        let connection = self.connect();
+        let input = encode_command(&args(["PSUBSCRIBE", pattern])).into();
+        self.engine.exchange(&[Delivery { connection, input }]);
+    }
+
+    /// Takes the messages that have reached subscribers.
+    ///
+    /// # Panics
+    /// Where they are no replies of Redis' protocol.
+    pub fn take_messages(&mut self) -> Vec<Value> {
+        let mut rest = Bytes::from(std::mem::take(&mut self.messages));
+        let mut messages = Vec::new();
+        while let Some((message, used)) = decode_reply(&rest).expect("messages are replies") {
+            messages.push(message);
+            rest = rest.slice(used..);
+        }
+        messages
+    }
+
     fn connect(&mut self) -> u64 {
         self.last_connection += 1;
         self.engine.connect(self.last_connection, CLIENT, None);
@@ -71,15 +94,22 @@ impl EngineTarget {
             std::thread::sleep(Duration::from_millis(wait_ms));
             return self.go_on(connection, input, needed);
         }
-        let answer = outcome.answers.into_iter().find(|answer| answer.connection == connection);
-        answer.ok_or(io::Error::other("the engine leaves whole commands alone"))
+        let (own, others): (Vec<Answer>, Vec<Answer>) = outcome.answers.into_iter().partition(|answer| answer.connection == connection);
+        self.keep_messages(others);
+        own.into_iter().next().ok_or(io::Error::other("the engine leaves whole commands alone"))
+    }
+
+    fn keep_messages(&mut self, answers: Vec<Answer>) {
+        self.messages.extend(answers.into_iter().flat_map(|other| other.output));
     }
 
     fn exchange(&mut self, connection: usize, commands: &[&Args]) -> io::Result<Vec<Value>> {
         let number = self.connections[connection];
         let input: Bytes = commands.iter().flat_map(|command| encode_command(command)).collect();
         let sent = input.len();
-        let mut answer = self.engine.exchange(&[Delivery { connection: number, input: input.clone() }]).answers.remove(0);
+        let mut answers = self.engine.exchange(&[Delivery { connection: number, input: input.clone() }]).answers;
+        let mut answer = answers.remove(0);
+        self.keep_messages(answers);
         while answer.consumed < sent && !answer.close && [0, BLOCKED].contains(&answer.needed) {
             let next = self.go_on(number, &input.slice(answer.consumed..), answer.needed)?;
             answer.output.extend_from_slice(&next.output);

@@ -75,6 +75,15 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         },
     },
     KnownDifference {
+        reason: "COMMAND GETKEYS takes the word behind SORT's STORE for a key, also where it is STORE",
+        explains: |exchange| {
+            let is_store = |word: &Vec<u8>| word.eq_ignore_ascii_case(b"STORE");
+            exchange.name().starts_with("COMMAND GETKEYS")
+                && exchange.command[2].eq_ignore_ascii_case(b"SORT")
+                && exchange.command.windows(2).any(|pair| pair.iter().all(is_store))
+        },
+    },
+    KnownDifference {
         reason: "LPOS refuses the RANK that has no positive counterpart",
         explains: |exchange| {
             let is_least = |pair: &[Vec<u8>]| pair[0].eq_ignore_ascii_case(b"RANK") && pair[1] == i64::MIN.to_string().as_bytes();

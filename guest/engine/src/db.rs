@@ -5,6 +5,7 @@
 
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
+use crate::events::{Classes, Events};
 use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta, field_expiry};
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -44,6 +45,8 @@ pub struct Db<'t, 's> {
     pub catalog: &'t mut Catalog,
     /// Reserved versions.
     pub versions: &'t mut Versions,
+    /// What has happened to keys.
+    pub events: &'t mut Events,
     /// Longest string in bytes (`proto-max-bulk-len`).
     pub max_string_bytes: usize,
     /// The clock of this call: Unix time in milliseconds.
@@ -78,12 +81,30 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
+        let found = self.look_at(at)?;
+        if found.is_none() && self.events.reads_only {
+            self.events.notify_miss(self.catalog, at);
+        }
+        Ok(found)
+    }
+
+    /// As [`Db::find`], but nobody is told of a miss: for what Redis does not count as a use of the key.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn look_at(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
         let Some(meta) = self.layout.find(self.transaction, at)? else { return Ok(None) };
         if !self.is_gone(at, &meta)? {
             return Ok(Some(meta));
         }
         if self.transaction.may_change(&at.lock_key()) {
             self.layout.write(self.transaction, at, Some(&meta), None)?;
+            if meta.is_expired(self.now_ms) {
+                self.notify(Classes::EXPIRED, "expired", at);
+            } else {
+                self.notify(Classes::HASH, "hexpired", at);
+                self.notify(Classes::GENERIC, "del", at);
+            }
         }
         Ok(None)
     }
@@ -123,7 +144,21 @@ impl Db<'_, '_> {
         }
     }
 
-    /// Replaces `old`, which is what [`Db::find`] returned for the key, by `new`; `None` removes the key.
+    /// Tells that something has happened to a key. `name` is Redis' word for it, and events come in Redis' order: `new` goes before
+    /// the event of the command that makes a key, `del` behind that of the command which takes a key's last element.
+    pub fn notify(&mut self, class: Classes, name: &'static str, at: &KeyAt) {
+        self.events.notify(self.catalog, class, name, at);
+    }
+
+    /// Tells that a key is not there which a command that writes others would only have read. Where commands only read, [`Db::find`]
+    /// tells it.
+    pub fn notify_miss(&mut self, at: &KeyAt) {
+        if !self.events.reads_only {
+            self.events.notify_miss(self.catalog, at);
+        }
+    }
+
+    /// Replaces `old`, which is what [`Db::find`] returned for the key, by `new`; `None` removes the key. Tells of new keys only.
     ///
     /// # Errors
     /// Store errors.
@@ -131,7 +166,11 @@ impl Db<'_, '_> {
         if let (None, Some(new)) = (old, new) {
             self.note_appeared(at, new.kind());
         }
-        self.layout.write(self.transaction, at, old, new)
+        self.layout.write(self.transaction, at, old, new)?;
+        if old.is_none() && new.is_some() {
+            self.notify(Classes::NEW, "new", at);
+        }
+        Ok(())
     }
 
     /// Notes, for clients that wait for it, that a key is there that was not there before. [`Db::write`] does so by itself; a command
@@ -183,6 +222,7 @@ impl Db<'_, '_> {
         if collection.count == 0 {
             // Its records are gone already: it leaves nothing to the sweep.
             let emptied = old.and_then(Meta::collection).map(|old| Body::Collection(Collection { count: 0, ..old }));
+            self.notify(Classes::GENERIC, "del", at);
             return self.write(at, emptied.map(|body| Meta { expire_at_ms, body }).as_ref(), None);
         }
         let new = Meta { expire_at_ms, body: Body::Collection(collection) };
@@ -195,7 +235,16 @@ impl Db<'_, '_> {
     /// Store errors, corrupt records.
     pub fn remove(&mut self, at: &KeyAt) -> Result<bool> {
         let Some(old) = self.find(at)? else { return Ok(false) };
-        self.write(at, Some(&old), None)?;
+        self.delete(at, &old)?;
         Ok(true)
+    }
+
+    /// Removes a key under which [`Db::find`] has found `old`.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn delete(&mut self, at: &KeyAt, old: &Meta) -> Result<()> {
+        self.notify(Classes::GENERIC, "del", at);
+        self.write(at, Some(old), None)
     }
 }

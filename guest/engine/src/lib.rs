@@ -36,6 +36,7 @@ pub mod command;
 pub mod db;
 pub mod environment;
 pub mod error;
+pub mod events;
 pub mod glob;
 pub mod layout;
 pub mod maintenance;

@@ -1,5 +1,7 @@
 //! What a host may set: limits and options of the engine.
 
+use crate::events::Classes;
+
 /// Limits and options. Every command sees the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -11,13 +13,22 @@ pub struct Settings {
     pub max_args: u64,
     /// What AUTH must say; `None`: nobody needs to.
     pub password: Option<String>,
+    /// Which keyspace events are told (`notify-keyspace-events`).
+    pub notify_keyspace_events: Classes,
     /// Allows `DEBUG PANIC`, which ends the instance: for tests of hosts.
     pub allow_debug_panic: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { databases: 16, max_string_bytes: 512 << 20, max_args: 1 << 20, password: None, allow_debug_panic: false }
+        Self {
+            databases: 16,
+            max_string_bytes: 512 << 20,
+            max_args: 1 << 20,
+            password: None,
+            notify_keyspace_events: Classes::NONE,
+            allow_debug_panic: false,
+        }
     }
 }
 
@@ -38,6 +49,9 @@ impl Settings {
                 "password" => settings.password = (!value.is_empty()).then(|| value.to_owned()),
                 "max-string-bytes" => settings.max_string_bytes = value.parse().map_err(|_| wrong("a number of bytes"))?,
                 "max-args" => settings.max_args = value.parse().map_err(|_| wrong("a number"))?,
+                "notify-keyspace-events" => {
+                    settings.notify_keyspace_events = Classes::parse(value).ok_or_else(|| wrong("some of Ag$lshzxeKEtmdn"))?;
+                }
                 "allow-debug-panic" => settings.allow_debug_panic = yes_or_no(value).ok_or_else(|| wrong("yes or no"))?,
                 _ => return Err(format!("unknown setting {name}")),
             }

@@ -7,6 +7,7 @@ use common::Client;
 use orbweaver_engine::command::table;
 use orbweaver_engine::db::{Db, Versions};
 use orbweaver_engine::environment::HeldEnvironment;
+use orbweaver_engine::events::Events;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
 use orbweaver_engine::layout::{Body, Collection, FieldValue, KeyAt, Kind, Layout, Meta};
 use orbweaver_engine::store::{Direction, Limits, MemoryStore, Scope};
@@ -420,6 +421,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
         environment: &mut HeldEnvironment::new(START_MS, 1),
         catalog: &mut catalog,
         versions: &mut Versions { next: 1, end: 100 },
+        events: &mut Events::default(),
         max_string_bytes: 1 << 20,
         now_ms: START_MS,
         index: 0,

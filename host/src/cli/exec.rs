@@ -54,7 +54,7 @@ pub fn exec(args: ExecArgs) -> anyhow::Result<ExitCode> {
         _ => Box::new(SystemEnvironment::default()),
     };
     let store = args.dir.open_or_create()?;
-    let mut orbweaver = args.engine.open_with(store.handle(), environment, None)?;
+    let mut orbweaver = args.engine.open_with(store.handle(), environment, &[])?;
     orbweaver.connect(CONNECTION, "exec")?;
     let mut session = Session { orbweaver, human: args.human || (io::stdout().is_terminal() && !args.raw), failed: false, closed: false };
     if args.resp3 {

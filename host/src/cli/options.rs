@@ -67,15 +67,15 @@ pub struct EngineArgs {
 impl EngineArgs {
     /// Opens the component on a store, with the system's clock and randomness.
     pub fn open(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
-        self.open_with(store, Box::new(SystemEnvironment::default()), None)
+        self.open_with(store, Box::new(SystemEnvironment::default()), &[])
     }
 
-    /// Opens the component on a store.
+    /// Opens the component on a store, with settings beside those of the options.
     pub fn open_with(
         &self,
         store: impl Store + Send + 'static,
         environment: Box<dyn Environment + Send>,
-        password: Option<&str>,
+        settings: &[(&str, &str)],
     ) -> anyhow::Result<Orbweaver> {
         // wasmtime's errors do not implement the standard trait.
         let component = Component::load().map_err(|error| anyhow::anyhow!("cannot load the component: {error:#}"))?;
@@ -83,9 +83,9 @@ impl EngineArgs {
             .memory_limit(bytes(self.memory_limit))
             .deadline(Duration::from(self.deadline))
             .setting("databases", &self.databases.to_string())
-            .setting("password", password.unwrap_or_default())
             .setting("allow-debug-panic", if self.allow_debug_panic { "yes" } else { "no" })
             .environment(environment);
+        let builder = settings.iter().fold(builder, |builder, (name, value)| builder.setting(name, value));
         Ok(builder.open(&component, Box::new(store))?)
     }
 }

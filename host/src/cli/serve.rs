@@ -9,6 +9,7 @@ use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{Server, ServerOptions, Stopper};
 use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
 use orbweaver_engine::environment::SystemEnvironment;
+use orbweaver_engine::events::Classes;
 use orbweaver_engine::store::MemoryStore;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -68,6 +69,9 @@ pub struct ServeArgs {
     /// Close connections that are silent for so long without waiting in a blocking command; 0s: never
     #[arg(long, value_name = "TIME", default_value = "0s")]
     timeout: humantime::Duration,
+    /// Which keyspace events are published, in Redis' letters, such as KEA; clients change it with CONFIG SET
+    #[arg(long, value_name = "CLASSES", default_value = "", hide_default_value = true, value_parser = event_classes)]
+    notify_keyspace_events: String,
     /// What is logged, to standard error
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
@@ -147,6 +151,10 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn event_classes(text: &str) -> Result<String, String> {
+    Classes::parse(text).map(|_| text.to_owned()).ok_or_else(|| "some of Ag$lshzxeKEtmdn are needed".into())
+}
+
 /// Logs to standard error, in colours on a terminal.
 fn start_log(level: LogLevel) {
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
@@ -177,15 +185,16 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
 /// The component on the store of the options, and the store where it has something to sync.
 fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<(Orbweaver, Option<RocksStore>)> {
     let environment = Box::new(SystemEnvironment::default());
+    let settings = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.as_str())];
     match args.store {
-        StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), environment, password)?, None)),
+        StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), environment, &settings)?, None)),
         StoreKind::Rocksdb => {
             let store = args.dir.open(RocksOptions {
                 durability: args.durability.into(),
                 block_cache_bytes: bytes(args.cache_size),
                 ..RocksOptions::default()
             })?;
-            Ok((args.engine.open_with(store.handle(), environment, password)?, Some(store)))
+            Ok((args.engine.open_with(store.handle(), environment, &settings)?, Some(store)))
         }
     }
 }

@@ -70,13 +70,25 @@ impl Outcome {
                 Some(position) => {
                     let (other, rest) = others.swap_remove(position);
                     let consumed = answer.consumed.saturating_add(other.consumed);
-                    outcome.push(Answer { consumed, close: answer.close || other.close, ..other.clone() }, &[reply, rest].concat());
+                    // A message alone says nothing of the input.
+                    let needed = if other.consumed > 0 || other.needed > 0 { other.needed } else { answer.needed };
+                    outcome.push(Answer { consumed, needed, close: answer.close || other.close, ..other.clone() }, &[reply, rest].concat());
                 }
             }
         }
         for (answer, reply) in others {
             outcome.push(answer.clone(), reply);
         }
+        outcome
+    }
+
+    /// The answers to these deliveries in their order, and behind them the other ones.
+    fn in_the_order_of(&self, deliveries: &[Delivery<'_>]) -> Self {
+        let mut outcome = Self { wake_after_ms: self.wake_after_ms, shutdown: self.shutdown, ..Self::default() };
+        let rank = |answer: &Answer| deliveries.iter().position(|delivery| delivery.connection == answer.connection);
+        let mut replies: Vec<(&Answer, &[u8])> = self.replies().collect();
+        replies.sort_by_key(|(answer, _)| rank(answer).unwrap_or(deliveries.len()));
+        replies.into_iter().for_each(|(answer, reply)| outcome.push(answer.clone(), reply));
         outcome
     }
 
@@ -249,7 +261,7 @@ impl Orbweaver {
             // One of them may end the wait of one before it.
             outcome = outcome.go_on(&self.exchange_once(std::slice::from_ref(delivery))?);
         }
-        Ok(outcome)
+        Ok(outcome.in_the_order_of(deliveries))
     }
 
     /// Runs one command and returns its reply, an error reply included, as [`Value::Error`]. Commands share a connection of their own
@@ -287,7 +299,8 @@ impl Orbweaver {
         }
     }
 
-    /// A bounded step of the sweep. See `maintenance.sweep` in `wit/engine`.
+    /// A bounded step of the sweep. Where it has removed expired keys, the next [`Orbweaver::exchange`] sends their events: one without
+    /// deliveries, if nothing else is due. See `maintenance.sweep` in `wit/engine`.
     ///
     /// # Errors
     /// What the component says, or a trap.

@@ -162,7 +162,12 @@ impl Connection {
         self.fresh = false;
         self.blocked = answer.needed == BLOCKED;
         self.needed = if self.blocked { 0 } else { usize::try_from(answer.needed).unwrap_or(usize::MAX) };
-        self.send(reply);
+        self.take_message(answer, reply);
+    }
+
+    /// Takes what came without a request: it says nothing of the input.
+    pub fn take_message(&mut self, answer: &Answer, message: &[u8]) {
+        self.send(message);
         if answer.close {
             self.close();
         }

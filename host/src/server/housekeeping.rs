@@ -35,8 +35,10 @@ impl Housekeeping {
         if self.more_to_sweep { Duration::ZERO } else { self.next_sweep.saturating_duration_since(Instant::now()) }
     }
 
-    /// Does what is due. `served` says whether clients were served in this turn: they go before the sweep.
-    pub fn work(&mut self, orbweaver: &mut Orbweaver, clients: &mut Clients, served: bool) {
+    /// Does what is due. `served` says whether clients were served in this turn: they go before the sweep. Returns whether keys
+    /// or fields have expired, so that somebody may have to be told.
+    pub fn work(&mut self, orbweaver: &mut Orbweaver, clients: &mut Clients, served: bool) -> bool {
+        let mut have_expired = false;
         let now = Instant::now();
         if now >= self.next_tell {
             self.next_tell = now + TELL_PERIOD;
@@ -46,7 +48,10 @@ impl Housekeeping {
         if now >= self.next_sweep || (self.more_to_sweep && !served) {
             self.next_sweep = now + SWEEP_PERIOD;
             match orbweaver.sweep(SWEEP_BUDGET) {
-                Ok(swept) => self.more_to_sweep = swept.more,
+                Ok(swept) => {
+                    self.more_to_sweep = swept.more;
+                    have_expired = swept.expired_keys + swept.records > 0;
+                }
                 Err(error) => {
                     tracing::error!("the sweep failed and rests for {} seconds: {error}", SWEEP_REST.as_secs());
                     self.more_to_sweep = false;
@@ -54,5 +59,6 @@ impl Housekeeping {
                 }
             }
         }
+        have_expired
     }
 }

@@ -146,7 +146,9 @@ impl Server {
             self.wait(&mut events, patience)?;
             more_to_accept = self.accept();
             let served = self.serve();
-            self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served);
+            if self.housekeeping.work(&mut self.orbweaver, &mut self.clients, served) {
+                self.exchange(&[]);
+            }
             self.make_up_for_traps();
         }
         tracing::info!("stopping");
@@ -227,17 +229,21 @@ impl Server {
         self.wake_at = None;
         let traps = self.orbweaver.traps();
         let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
-        let outcome = self.orbweaver.exchange(&deliveries);
+        let (outcome, delivered) = (self.orbweaver.exchange(&deliveries), deliveries.len());
         if self.orbweaver.traps() != traps {
             tracing::error!("the component trapped, and was made anew; the connection that caused it is told why and closed");
         }
         match outcome {
             Ok(outcome) => {
-                for (answer, reply) in outcome.replies() {
+                for (position, (answer, reply)) in outcome.replies().enumerate() {
                     if reply.starts_with(b"-ERR internal: ") {
                         tracing::error!(connection = answer.connection, "{}", String::from_utf8_lossy(reply).trim_end());
                     }
-                    self.clients.change(answer.connection, &mut self.orbweaver, |client| client.take_answer(answer, reply));
+                    // To a connection that did not deliver anything it is the end of a wait, or a message.
+                    let is_of_input = position < delivered || answer.consumed > 0;
+                    self.clients.change(answer.connection, &mut self.orbweaver, |client| {
+                        if is_of_input { client.take_answer(answer, reply) } else { client.take_message(answer, reply) }
+                    });
                 }
                 self.clients.refuse_too_large(due, self.options.max_request_bytes, &mut self.orbweaver);
                 self.wake_at = outcome.wake_after_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));

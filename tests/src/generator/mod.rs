@@ -11,6 +11,7 @@ mod hyperloglog;
 mod keys;
 mod lists;
 mod malformed;
+mod pubsub;
 mod server;
 mod sets;
 mod sort;
@@ -40,7 +41,8 @@ const FAMILIES: &[(u32, Rules)] = &[
     (8, hyperloglog::RULES),
     (24, geo::RULES),
     (10, sort::RULES),
-    (10, server::RULES),
+    (4, pubsub::RULES),
+    (14, server::RULES),
 ];
 
 /// Of 100 commands, this many are spoiled.

@@ -63,7 +63,7 @@ pub const RULES: Rules = &[
     (1, |w| args!["MEMORY", w.one(&["HELP", "NOTHING"])]),
     (3, |_| args!["PING"]),
     (2, |w| args!["PING", w.value()]),
-    (1, |_| args!["QUIT"]),
+    (2, |_| args!["QUIT"]),
     (2, |_| args!["RESET"]),
     (1, |_| args!["TIME"]),
     (1, |_| args!["MULTI"]),

@@ -70,8 +70,15 @@ fn echo(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-fn ping(_: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+fn ping(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
+    let awaits_messages = session.connection()?.awaits_only_messages();
     match args {
+        [_, ..] if awaits_messages && args.len() <= 2 => {
+            // In the form of a message: clients expect nothing else.
+            reply.array(2);
+            reply.text("pong");
+            reply.bulk(args.get(1).map(Bytes::as_ref).unwrap_or_default());
+        }
         [_] => reply.simple("PONG"),
         [_, message] => reply.bulk(message),
         _ => return Err(wrong_arity("ping")),
@@ -87,6 +94,7 @@ fn quit(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
 
 fn reset(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
     let authenticated = session.server.settings.password.is_none();
+    session.unsubscribe_all();
     session.connection()?.reset(authenticated);
     reply.set_protocol(Protocol::Resp2);
     reply.simple("RESET");

@@ -23,6 +23,7 @@ mod hyperloglog;
 mod keys;
 mod lists;
 mod pika;
+mod pubsub;
 mod scan;
 mod server;
 mod sets;
@@ -139,6 +140,8 @@ pub enum Group {
     HyperLogLog,
     /// Places on Earth.
     Geo,
+    /// Publish and subscribe.
+    PubSub,
     /// Connections.
     Connection,
     /// The server.
@@ -163,6 +166,7 @@ impl Group {
             Self::Bitmap => "bitmap",
             Self::HyperLogLog => "hyperloglog",
             Self::Geo => "geo",
+            Self::PubSub => "pubsub",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Transactions => "transactions",
@@ -179,6 +183,9 @@ pub enum Run {
     Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
     Session(fn(&mut Session, &[Bytes], &mut Reply) -> Result<()>),
+    /// As `Session`, for commands on subscriptions. What they answer are pushes, which also go to a client that wants no replies; they run
+    /// when the events of what came before are published.
+    Subscription(fn(&mut Session, &[Bytes], &mut Reply) -> Result<()>),
     /// Steers transactions: the session itself does it.
     Transaction(TransactionCommand),
     /// Only has subcommands.

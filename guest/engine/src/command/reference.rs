@@ -40,7 +40,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("config|rewrite", "refused: there is no configuration file"),
     (
         "config|set",
-        "sets `proto-max-bulk-len`, up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
+        "sets `notify-keyspace-events`, and `proto-max-bulk-len` up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
          refuse others with the reason: a password that is lost with an instance would open the server",
     ),
     ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
@@ -85,6 +85,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "pkscanrange",
         "a call reads at most 65,536 records or 16 MB, of keys of other types as well: it may return less than LIMIT and still a key to go on with",
     ),
+    ("publish", "reaches the subscribers of this instance of the engine"),
     (
         "restore",
         "encodings of Redis 2.x to 7.4; streams and modules are refused, so are bytes behind the value, which Redis passes over, and what unpacks to more \
@@ -103,6 +104,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
          order of the list or sorted set. With `STORE`, patterns keep other writers waiting: the keys that are read cannot be known before",
     ),
     ("sort_ro", "as SORT"),
+    ("spublish", "as PUBLISH"),
     ("srandmember", "as HRANDFIELD"),
     (
         "watch",

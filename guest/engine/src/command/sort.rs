@@ -54,7 +54,7 @@ fn run(context: &mut Context, reply: &mut Reply, may_store: bool) -> Result<()> 
     if let Some(destination) = destination {
         sorting.ends_at_nul = false;
         // What is stored does not depend on the order in which a set happens to be.
-        if sorting.is_unsorted && context.db.find(&at)?.is_some_and(|meta| meta.kind() == Kind::Set) {
+        if sorting.is_unsorted && context.db.look_at(&at)?.is_some_and(|meta| meta.kind() == Kind::Set) {
             sorting = Sorting { by: Pattern::Element, is_unsorted: false, is_alphabetic: true, ..sorting };
         }
         let mut elements = sort::sorted(&mut context.db, &at, &sorting)?;
@@ -63,7 +63,7 @@ fn run(context: &mut Context, reply: &mut Reply, may_store: bool) -> Result<()> 
             elements = values.into_iter().map(Option::unwrap_or_default).collect();
         }
         let destination = context.db.at(&destination)?;
-        lists::replace(&mut context.db, &destination, &elements)?;
+        lists::replace(&mut context.db, &destination, &elements, "sortstore")?;
         reply.integer(length(elements.len()));
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! The command table.
 
 use super::{
-    Command, bitmaps, blocking, client, connection, field_expiry, geo, hashes, hyperloglog, keys, lists, pika, scan, server, sets, sort,
-    sorted_sets, strings, transactions,
+    Command, bitmaps, blocking, client, connection, field_expiry, geo, hashes, hyperloglog, keys, lists, pika, pubsub, scan, server, sets,
+    sort, sorted_sets, strings, transactions,
 };
 use bytes::Bytes;
 use std::sync::LazyLock;
@@ -26,6 +26,7 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
         keys::payloads::COMMANDS,
         lists::COMMANDS,
         pika::COMMANDS,
+        pubsub::COMMANDS,
         scan::COMMANDS,
         server::COMMANDS,
         sets::COMMANDS,

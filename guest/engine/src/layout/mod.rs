@@ -198,6 +198,17 @@ pub struct Swept {
     pub more: bool,
 }
 
+/// What the sweep has removed because its time was past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired {
+    /// A key.
+    Key,
+    /// Fields of a hash.
+    Fields,
+    /// The last fields of a hash, and the key with them.
+    LastFields,
+}
+
 /// What [`Layout::check`] found wrong with a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -398,10 +409,17 @@ pub trait Layout {
     // Maintenance.
 
     /// Removes expired keys and fields and what removed keys have left, about `budget` records, in transactions of its own.
+    /// `on_expired` is told each key that something of has expired, once the removal is committed.
     ///
     /// # Errors
     /// Store errors, corrupt records.
-    fn sweep(&self, store: &mut dyn crate::store::Store, now_ms: u64, budget: usize) -> Result<Swept>;
+    fn sweep(
+        &self,
+        store: &mut dyn crate::store::Store,
+        now_ms: u64,
+        budget: usize,
+        on_expired: &mut dyn FnMut(KeyAt, Expired),
+    ) -> Result<Swept>;
 
     /// Verifies records from where `cursor` left off (empty: from the beginning), about `budget` of them, and moves the cursor on;
     /// an empty cursor afterwards means that all is checked.

@@ -11,7 +11,8 @@ pub use load::LoadReport;
 
 use crate::db::Versions;
 use crate::error::{Error, Result};
-use crate::layout::{Catalog, Finding, Layout, Swept};
+use crate::events::{Classes, Events};
+use crate::layout::{Catalog, Expired, Finding, KeyAt, Layout, Swept};
 use crate::session::{Engine, VERSION_BLOCK};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
@@ -30,14 +31,29 @@ struct Workspace<'e, 's> {
 
 impl Engine {
     /// Removes expired keys and fields and what removed keys have left, about `budget` records. With nothing to do it costs three
-    /// short scans.
-    /// Call it again at once where [`Swept::more`] says so. Several sweepers may work on a store, beside commands.
+    /// short scans. Call it again at once where [`Swept::more`] says so. Several sweepers may work on a store, beside commands. The
+    /// next [`Engine::exchange`] sends the events of the expired keys.
     ///
     /// # Errors
     /// Store errors. Records that cannot be read are passed over; [`Engine::check`] names them.
     pub fn sweep(&mut self, budget: usize) -> Result<Swept> {
         let now_ms = self.environment.now_us() / 1000;
-        let swept = self.layout.sweep(self.store.as_mut(), now_ms, budget)?;
+        if self.catalog_epoch.is_none() {
+            self.load_catalog()?;
+        }
+        let Self { store, layout, catalog, server, happened, .. } = self;
+        let mut events = Events::new(server.wanted_events());
+        let mut on_expired = |at: KeyAt, expired: Expired| {
+            let told: &[(Classes, &'static str)] = match expired {
+                Expired::Key => &[(Classes::EXPIRED, "expired")],
+                Expired::Fields => &[(Classes::HASH, "hexpired")],
+                Expired::LastFields => &[(Classes::HASH, "hexpired"), (Classes::GENERIC, "del")],
+            };
+            told.iter().for_each(|&(class, event)| events.notify(catalog, class, event, &at));
+        };
+        let result = layout.sweep(store.as_mut(), now_ms, budget, &mut on_expired);
+        happened.append(&mut events.take());
+        let swept = result?;
         self.server.stats.expired_keys += swept.expired_keys;
         Ok(swept)
     }

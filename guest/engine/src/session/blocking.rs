@@ -5,9 +5,10 @@
 //! the same transaction, so that the commands behind see what Redis would show them (`handleClientsBlockedOnKeys` in Redis'
 //! `blocked.c`). What an attempt decides holds when its transaction is committed.
 
+use super::Engine;
+use super::answers::Answers;
 use super::plan::Call;
 use super::run::Runner;
-use super::{Answer, Engine};
 use crate::command::Wait;
 use crate::error::Result;
 use crate::layout::{Catalog, KeyAt, Kind};
@@ -201,16 +202,11 @@ impl Waiters {
 
 impl Engine {
     /// Hands out the replies to those who wait no more.
-    pub(super) fn answer_waiters(&mut self, answers: &mut Vec<Answer>) {
+    pub(super) fn answer_waiters(&mut self, answers: &mut Answers) {
         for (waiter, reply) in std::mem::take(&mut self.waiters.answered) {
             let BlockingCall { connection, length, silent, .. } = waiter.parked;
-            match answers.iter_mut().find(|answer| answer.connection == connection) {
-                Some(answer) => answer.take(length, reply, silent),
-                None => {
-                    let mut answer = Answer { connection, ..Answer::default() };
-                    answer.take(length, reply, silent);
-                    answers.push(answer);
-                }
+            if let Some(answer) = answers.of(connection) {
+                answer.take(length, reply, silent);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Connections: what the engine remembers of a client between two requests.
 
 use super::plan::{Queue, Watched};
+use super::pubsub::Subscriptions;
 use crate::codec::{Flaw, Reader};
 use crate::resp::reply::Protocol;
 use bytes::{BufMut, Bytes};
@@ -49,6 +50,8 @@ pub struct Connection {
     pub queue: Option<Queue>,
     /// The keys of WATCH.
     pub watched: Vec<Watched>,
+    /// What it has subscribed to.
+    pub subscriptions: Subscriptions,
     /// To be closed once its replies are sent.
     pub closing: bool,
     /// To be closed without them.
@@ -61,6 +64,8 @@ pub struct Connection {
     pub last_command: String,
     /// The state that [`Connection::take_changed_state`] last returned.
     known_state: Vec<u8>,
+    /// Something has run that may have changed the state since.
+    pub(super) may_have_changed: bool,
 }
 
 impl Connection {
@@ -79,12 +84,14 @@ impl Connection {
             no_touch: false,
             queue: None,
             watched: Vec::new(),
+            subscriptions: Subscriptions::default(),
             closing: false,
             mute: false,
             connected_ms: now_ms,
             active_ms: now_ms,
             last_command: "NULL".to_owned(),
             known_state: Vec::new(),
+            may_have_changed: false,
         };
         connection.known_state = connection.encode_state();
         connection
@@ -95,12 +102,15 @@ impl Connection {
         let fresh = Self::new(self.id, &self.address, authenticated, self.connected_ms);
         let (library_name, library_version) = (std::mem::take(&mut self.library_name), std::mem::take(&mut self.library_version));
         let known_state = std::mem::take(&mut self.known_state);
-        *self = Self { active_ms: self.active_ms, known_state, library_name, library_version, ..fresh };
+        *self = Self { active_ms: self.active_ms, known_state, may_have_changed: true, library_name, library_version, ..fresh };
     }
 
     /// The connection's state where it has changed since the last call: what lets a new instance go on with the connection.
     /// A transaction under way is not part of it, only that there was one: its EXEC will be refused.
     pub(super) fn take_changed_state(&mut self) -> Option<Vec<u8>> {
+        if !std::mem::take(&mut self.may_have_changed) {
+            return None;
+        }
         let state = self.encode_state();
         if state == self.known_state {
             return None;
@@ -109,7 +119,13 @@ impl Connection {
         Some(state)
     }
 
-    /// `connected_ms u64 | db u32 | flags | (length u32 | text)*3`.
+    /// Whether it gets messages, and replies look like messages to it: subscribed, in RESP2. It may hardly say anything then.
+    #[must_use]
+    pub fn awaits_only_messages(&self) -> bool {
+        self.protocol == Protocol::Resp2 && !self.subscriptions.is_empty()
+    }
+
+    /// `connected_ms u64 | db u32 | flags | (length u32 | text)*3 | subscriptions`.
     fn encode_state(&self) -> Vec<u8> {
         let flags = [
             self.protocol == Protocol::Resp3,
@@ -129,6 +145,7 @@ impl Connection {
             state.put_u32(u32::try_from(text.len()).unwrap_or(0));
             state.put_slice(text.as_bytes());
         }
+        self.subscriptions.encode(&mut state);
         state
     }
 
@@ -149,6 +166,7 @@ impl Connection {
         connection.name = reader.text("a name is cut short")?;
         connection.library_name = reader.text("a library's name is cut short")?;
         connection.library_version = reader.text("a library's version is cut short")?;
+        connection.subscriptions = Subscriptions::decode(&mut reader)?;
         connection.active_ms = now_ms;
         connection.known_state = state.to_vec();
         Ok(connection)
@@ -162,14 +180,14 @@ pub struct Connections {
 }
 
 impl Connections {
-    pub(super) fn add(&mut self, id: u64, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) {
+    pub(super) fn add(&mut self, id: u64, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) -> &Connection {
         let restored = state.and_then(|state| Connection::decode_state(id, state, address, now_ms).ok());
         let connection = restored.unwrap_or_else(|| Connection::new(id, address, authenticated, now_ms));
-        self.by_id.insert(id, connection);
+        self.by_id.entry(id).insert_entry(connection).into_mut()
     }
 
-    pub(super) fn remove(&mut self, id: u64) {
-        self.by_id.remove(&id);
+    pub(super) fn remove(&mut self, id: u64) -> Option<Connection> {
+        self.by_id.remove(&id)
     }
 
     /// The connection with that number.

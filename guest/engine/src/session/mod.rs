@@ -4,33 +4,42 @@
 //! (dispatch, arity, authentication, MULTI: `plan.rs`), *runs* what touches data as one group in one transaction (`run.rs`), and
 //! hands the replies back after the commit.
 
+mod answers;
 mod blocking;
 mod connection;
 mod plan;
+mod pubsub;
 mod run;
 mod server;
 
 pub use connection::{Connection, ReplyMode};
 pub(crate) use plan::wrong_arity;
+pub use pubsub::{Subscribers, Subscriptions, Topic};
 pub(crate) use run::VERSION_BLOCK;
 pub use server::{Server, Stats};
 
 use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
+use crate::events::Event;
 use crate::layout::{Catalog, Layout, orbweaver::Orbweaver};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
 use crate::store::Store;
+use answers::Answers;
 use blocking::Waiters;
 use bytes::Bytes;
 use connection::Connections;
 use plan::{Job, Planned, Work};
+use pubsub::Push;
+use run::{Done, Message};
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
 /// The replies of one group should not hold more bytes than this.
 const MAX_REPLY_BYTES: usize = 16 << 20;
+/// A call ends behind a group whose replies and messages hold more bytes than this.
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Unauthenticated clients, and inline commands, are held to Redis' limits.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
@@ -84,7 +93,10 @@ impl Answer {
     /// Adds what a further call answered.
     fn go_on(&mut self, next: Self) {
         self.consumed += next.consumed;
-        self.needed = next.needed;
+        // A message alone says nothing of the input.
+        if next.consumed > 0 || next.needed > 0 {
+            self.needed = next.needed;
+        }
         self.output.extend_from_slice(&next.output);
         self.close |= next.close;
         self.state = next.state.or(self.state.take());
@@ -94,7 +106,8 @@ impl Answer {
 /// What [`Engine::exchange`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// An answer for each delivery, in their order, and behind them one for each other connection that waits no more or is to be closed.
+    /// An answer for each delivery, in their order, and behind them one for each other connection that gets messages, waits no more
+    /// or is to be closed.
     pub answers: Vec<Answer>,
     /// After how many milliseconds a wait ends: there should be a call then, if only without deliveries.
     pub wake_after_ms: Option<u64>,
@@ -116,8 +129,10 @@ pub struct Engine {
     pub(crate) server: Server,
     /// How many requests the next group may hold.
     group_limit: usize,
-    /// A group has been committed in this call: what is left is for the next one.
+    /// A group has been committed in this call, or has answered much: what is left is for the next one.
     has_committed: bool,
+    /// What has happened to keys between the calls.
+    pub(crate) happened: Vec<Event>,
 }
 
 impl Engine {
@@ -140,6 +155,7 @@ impl Engine {
             server,
             group_limit: MAX_GROUP,
             has_committed: false,
+            happened: Vec::new(),
         })
     }
 
@@ -154,14 +170,17 @@ impl Engine {
         let now_ms = self.environment.now_us() / 1000;
         let authenticated = self.server.settings.password.is_none();
         self.server.stats.connections_received += 1;
-        self.connections.add(connection, address, state, authenticated, now_ms);
+        let connection_added = self.connections.add(connection, address, state, authenticated, now_ms);
+        self.server.subscribers.add_all(connection, &connection_added.subscriptions);
         self.reserve_ahead();
         self.server.connected_clients = self.connections.len();
     }
 
     /// Forgets a connection.
     pub fn disconnect(&mut self, connection: u64) {
-        self.connections.remove(connection);
+        if let Some(removed) = self.connections.remove(connection) {
+            self.server.subscribers.remove_all(connection, &removed.subscriptions);
+        }
         self.waiters.forget(connection);
         self.server.connected_clients = self.connections.len();
     }
@@ -197,28 +216,31 @@ impl Engine {
     /// lost knows that nothing of the call has been written, or all of it.
     pub fn exchange_once(&mut self, deliveries: &[Delivery]) -> Outcome {
         let now_ms = self.environment.now_us() / 1000;
-        let mut answers: Vec<Answer> = Vec::with_capacity(deliveries.len());
+        let mut answers = Answers::to(deliveries.iter().map(|delivery| delivery.connection));
         let mut group: Vec<Job> = Vec::new();
         self.has_committed = false;
         self.waiters.time_out(now_ms);
-        for delivery in deliveries {
+        for event in std::mem::take(&mut self.happened) {
+            self.send(&[Message::Event(event)], &mut answers);
+        }
+        for (position, delivery) in deliveries.iter().enumerate() {
             let connection = delivery.connection;
-            if self.connections.get(connection).is_none() {
+            if self.connections.get(connection).is_some() && !self.waiters.holds(connection) {
+                self.take_requests(delivery, position, now_ms, &mut group, &mut answers);
+            } else if let Some(answer) = answers.at(position) {
+                if self.waiters.holds(connection) {
+                    answer.needed = BLOCKED;
+                    continue;
+                }
                 // Nobody has announced it, or it is forgotten: there is nothing to go on with.
-                answers.push(Answer { connection, consumed: delivery.input.len(), close: true, ..Answer::default() });
-                continue;
+                (answer.consumed, answer.close) = (delivery.input.len(), true);
             }
-            if self.waiters.holds(connection) {
-                answers.push(Answer { connection, needed: BLOCKED, ..Answer::default() });
-                continue;
-            }
-            answers.push(Answer { connection, ..Answer::default() });
-            self.take_requests(delivery, now_ms, &mut group, &mut answers);
         }
         self.finish(&mut group, now_ms, &mut answers);
         self.answer_waiters(&mut answers);
         self.reserve_ahead();
         self.close_connections(&mut answers);
+        let mut answers = answers.into_list();
         for answer in &mut answers {
             answer.state = self.connections.get(answer.connection).and_then(Connection::take_changed_state);
         }
@@ -228,8 +250,8 @@ impl Engine {
     }
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
-    fn take_requests(&mut self, delivery: &Delivery, now_ms: u64, group: &mut Vec<Job>, answers: &mut [Answer]) {
-        let position = answers.len().saturating_sub(1);
+    fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Vec<Job>, answers: &mut Answers) {
+        let notifies = self.server.settings.notify_keyspace_events.tell_anything();
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
         while let Some(connection) = self.connections.get(delivery.connection).filter(|connection| !connection.closing) {
@@ -254,7 +276,7 @@ impl Engine {
                 }
                 Parsed::Request { args, used } => {
                     let are_waits = || !self.waiters.is_empty() || group.iter().any(Job::may_wait);
-                    if !group.is_empty() && plan::must_see_the_outcome_so_far(&args, connection, are_waits) {
+                    if !group.is_empty() && plan::must_see_the_outcome_so_far(&args, connection, are_waits, notifies) {
                         self.finish(group, now_ms, answers);
                         continue;
                     }
@@ -286,7 +308,7 @@ impl Engine {
                 }
             }
         }
-        if let Some(answer) = answers.get_mut(position) {
+        if let Some(answer) = answers.at(position) {
             (answer.consumed, answer.needed) = (consumed, needed);
         }
         if group.len() >= self.group_limit {
@@ -302,37 +324,49 @@ impl Engine {
         }
     }
 
-    /// Runs the group and hands its replies out.
-    fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut [Answer]) {
+    /// Runs the group and hands its replies out, behind each one the messages that its job has sent.
+    fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut Answers) {
         let jobs = std::mem::take(group);
-        let replies = self.run_group(&jobs, now_ms);
+        let done = self.run_group(&jobs, now_ms);
         self.has_committed |= jobs.iter().any(Job::needs_the_store);
-        let bytes: usize = replies.iter().flatten().map(Vec::len).sum();
+        let mut bytes = 0;
+        for (job, Done { reply, messages }) in jobs.iter().zip(done) {
+            bytes += reply.as_ref().map_or(0, Vec::len);
+            if let Some(answer) = answers.at(job.delivery) {
+                match (reply, &job.work) {
+                    (None, _) => answer.needed = BLOCKED,
+                    (Some(reply), Work::Blocking(call)) => answer.take(call.length, reply, job.silent),
+                    (Some(reply), _) => answer.take(0, reply, job.silent),
+                }
+            }
+            bytes += self.send(&messages, answers);
+        }
+        self.has_committed |= bytes > MAX_MESSAGE_BYTES;
         if let Some(average) = bytes.checked_div(jobs.len()) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
         }
-        for (job, reply) in jobs.iter().zip(replies) {
-            let Some(answer) = answers.get_mut(job.delivery) else { continue };
-            match (reply, &job.work) {
-                (None, _) => answer.needed = BLOCKED,
-                (Some(reply), Work::Blocking(call)) => answer.take(call.length, reply, job.silent),
-                (Some(reply), _) => answer.take(0, reply, job.silent),
-            }
+    }
+
+    /// Adds messages to the answers of those who are to get them. Returns how many bytes they are.
+    fn send(&mut self, messages: &[Message], answers: &mut Answers) -> usize {
+        let mut bytes = 0;
+        for message in messages {
+            bytes += match message {
+                Message::Pushes(pushes) => answers.push(pushes),
+                Message::Event(event) => answers.push(&pubsub::publish_event(&self.server, &mut self.connections, event)),
+            };
         }
+        bytes
     }
 
     /// Marks the answers of connections that are to be closed, and adds those of connections that delivered nothing.
-    fn close_connections(&mut self, answers: &mut Vec<Answer>) {
+    fn close_connections(&mut self, answers: &mut Answers) {
         for connection in self.connections.closing() {
-            match answers.iter_mut().find(|answer| answer.connection == connection) {
-                Some(answer) => {
-                    answer.close = true;
-                    if self.connections.get(connection).is_some_and(|connection| connection.mute) {
-                        answer.output.clear();
-                    }
-                }
-                None => answers.push(Answer { connection, close: true, ..Answer::default() }),
+            let Some(answer) = answers.of(connection) else { continue };
+            answer.close = true;
+            if self.connections.get(connection).is_some_and(|connection| connection.mute) {
+                answer.output.clear();
             }
         }
     }
@@ -352,6 +386,10 @@ pub struct Session<'e> {
     pub environment: &'e mut dyn Environment,
     /// The clock of this call: Unix time in milliseconds.
     pub now_ms: u64,
+    /// The command is a part of a transaction.
+    pub within_exec: bool,
+    /// The messages that the command sends.
+    pushes: Vec<Push>,
 }
 
 impl Session<'_> {
@@ -361,5 +399,32 @@ impl Session<'_> {
     /// Where it has gone meanwhile.
     pub fn connection(&mut self) -> Result<&mut Connection> {
         self.connections.get(self.id).ok_or(crate::error::Error::client("ERR the connection is gone"))
+    }
+
+    /// Subscribes the connection, if it has not yet.
+    pub fn subscribe(&mut self, topic: Topic, name: &Bytes) {
+        pubsub::subscribe(self.connections, self.server, self.id, topic, name);
+    }
+
+    /// Ends a subscription of the connection, if it has it.
+    pub fn unsubscribe(&mut self, topic: Topic, name: &Bytes) {
+        pubsub::unsubscribe(self.connections, self.server, self.id, topic, name);
+    }
+
+    /// Ends all subscriptions of the connection.
+    pub fn unsubscribe_all(&mut self) {
+        if let Some(connection) = self.connections.get(self.id) {
+            let subscriptions = std::mem::take(&mut connection.subscriptions);
+            self.server.subscribers.remove_all(self.id, &subscriptions);
+        }
+    }
+
+    /// Sends a message to all who have subscribed to a channel of the topic, once the command has run. Returns how many messages
+    /// that are.
+    pub fn publish(&mut self, topic: Topic, channel: &Bytes, message: &Bytes) -> usize {
+        let mut pushes = pubsub::publish(self.server, self.connections, topic, channel, message);
+        let receivers = pushes.len();
+        self.pushes.append(&mut pushes);
+        receivers
     }
 }

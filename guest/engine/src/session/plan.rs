@@ -2,12 +2,13 @@
 //! what touches data becomes a job that may be run again.
 
 use super::blocking::BlockingCall;
-use super::{Engine, Session};
+use super::{Engine, MAX_MESSAGE_BYTES, Session};
 use crate::command::flags::Flags;
 use crate::command::{Command, Run, TransactionCommand, table};
 use crate::error::{self, Error, Result};
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
+use crate::session::pubsub::Push;
 use bytes::Bytes;
 
 /// A request on its way: what is to be run, and whom the reply is for.
@@ -26,6 +27,15 @@ pub struct Job {
 pub enum Work {
     /// Nothing any more: this is the reply.
     Answered(Vec<u8>),
+    /// As `Answered`, but with pushes for a reply: who wants no replies gets them all the same.
+    Pushed(Vec<u8>),
+    /// As `Answered`, and these messages are sent behind the reply.
+    Published {
+        /// The reply.
+        reply: Vec<u8>,
+        /// The messages.
+        pushes: Vec<Push>,
+    },
     /// One command.
     Call(Call),
     /// A command that waits where there is nothing to take.
@@ -46,6 +56,16 @@ pub enum Work {
         /// The keys.
         keys: Vec<Bytes>,
     },
+}
+
+impl Work {
+    /// The reply, where there is nothing to do any more.
+    pub fn reply(&self) -> Option<&[u8]> {
+        match self {
+            Self::Answered(reply) | Self::Pushed(reply) | Self::Published { reply, .. } => Some(reply),
+            Self::Call(_) | Self::Blocking(_) | Self::Transaction { .. } | Self::Watch { .. } => None,
+        }
+    }
 }
 
 /// A data command with its arguments, ready to run.
@@ -139,6 +159,7 @@ fn is(args: &[Bytes], name: &str) -> bool {
 fn abort(connection: &mut Connection, error: &Error) -> Error {
     connection.queue = None;
     connection.watched.clear();
+    connection.may_have_changed = true;
     let text = error.to_string();
     Error::Client(format!("EXECABORT Transaction discarded because of: {}", text.strip_prefix("ERR ").unwrap_or(&text)).into())
 }
@@ -150,21 +171,27 @@ pub fn is_http(args: &[Bytes]) -> bool {
 }
 
 /// Whether the request must be planned only after everything before it has run: EXEC compares revisions, CONFIG changes the limits
-/// and counters of all, CLIENT shows and ends waits where there are any.
-pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection, are_waits: impl Fn() -> bool) -> bool {
+/// and counters of all, CLIENT shows and ends waits where there are any. Where events are told, they go to those who have subscribed
+/// before.
+pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection, are_waits: impl Fn() -> bool, notifies: bool) -> bool {
     let is_client = |args: &[Bytes]| is(args, "client");
     if is(args, "exec") {
         let queued = connection.queue.iter().flat_map(|queue| &queue.requests);
         return !connection.watched.is_empty() || queued.into_iter().any(|args| is_client(args)) && are_waits();
     }
-    is(args, "config") || is_client(args) && are_waits()
+    let subscribes = || {
+        let command = args.first().and_then(|name| table::find(name));
+        command.is_some_and(|command| matches!(command.run, Run::Subscription(_)) || ["hello", "reset"].contains(&command.name))
+    };
+    is(args, "config") || (is_client(args) && are_waits()) || (notifies && subscribes())
 }
 
 /// Whether the work needs a transaction to itself: WATCH reads revisions, which others must not change unseen; an exclusive command
-/// would make every command beside it exclusive, too.
+/// would make every command beside it exclusive, too. Messages that are many bytes for all receivers together do not wait for others.
 fn is_alone(work: &Work) -> bool {
     match work {
-        Work::Answered(_) | Work::Blocking(_) => false,
+        Work::Answered(_) | Work::Pushed(_) | Work::Blocking(_) => false,
+        Work::Published { pushes, .. } => pushes.iter().map(|push| push.bytes.len()).sum::<usize>() > MAX_MESSAGE_BYTES,
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
@@ -249,6 +276,7 @@ impl Engine {
             other => other,
         };
         let alone = is_alone(&work);
+        let silent = silent && !matches!(work, Work::Pushed(_));
         let job = Job { delivery, silent, protocol, work };
         if alone { Planned::Alone(job) } else { Planned::Job(job) }
     }
@@ -256,8 +284,13 @@ impl Engine {
     fn plan_work(&mut self, id: u64, args: Vec<Bytes>, now_ms: u64) -> Result<Work> {
         let Some(connection) = self.connections.get(id) else { return Ok(Work::Answered(Vec::new())) };
         let looked_up = look_up(&args).and_then(|command| {
-            let allowed = connection.authenticated || command.flags.has(Flags::NO_AUTH);
-            if allowed { Ok(command) } else { Err(NO_AUTH) }
+            if !connection.authenticated && !command.flags.has(Flags::NO_AUTH) {
+                return Err(NO_AUTH);
+            }
+            if connection.awaits_only_messages() && !runs_while_subscribed(command) {
+                return Err(subscribed(command));
+            }
+            Ok(command)
         });
         let command = match looked_up {
             Ok(command) => command,
@@ -281,13 +314,14 @@ impl Engine {
             reply.simple("QUEUED");
             return Ok(Work::Answered(reply.into_bytes()));
         }
-        self.plan_call(id, command, args, now_ms)
+        self.plan_call(id, command, args, now_ms, false)
     }
 
     /// Plans a command that is to run now: on its own, or as a part of EXEC.
-    fn plan_call(&mut self, id: u64, command: &'static Command, args: Vec<Bytes>, now_ms: u64) -> Result<Work> {
+    fn plan_call(&mut self, id: u64, command: &'static Command, args: Vec<Bytes>, now_ms: u64, within_exec: bool) -> Result<Work> {
         let Some(connection) = self.connections.get(id) else { return Ok(Work::Answered(Vec::new())) };
         let (db, protocol) = (connection.db, connection.protocol);
+        connection.may_have_changed |= !matches!(command.run, Run::Data(_));
         let ok = |work: Result<()>| {
             work?;
             let mut reply = Reply::new(protocol);
@@ -297,12 +331,19 @@ impl Engine {
         match &command.run {
             Run::Data(_) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
             Run::Container => Err(wrong_arity(command.name)),
-            Run::Session(run) => {
+            Run::Session(run) | Run::Subscription(run) => {
                 let Self { connections, waiters, server, environment, .. } = self;
-                let mut session = Session { id, connections, waiters, server, environment: environment.as_mut(), now_ms };
+                let environment = environment.as_mut();
+                let pushes = Vec::new();
+                let mut session = Session { id, connections, waiters, server, environment, now_ms, within_exec, pushes };
                 let mut reply = Reply::new(protocol);
                 run(&mut session, &args, &mut reply)?;
-                Ok(Work::Answered(reply.into_bytes()))
+                let (reply, pushes) = (reply.into_bytes(), session.pushes);
+                Ok(match command.run {
+                    Run::Subscription(_) => Work::Pushed(reply),
+                    _ if pushes.is_empty() => Work::Answered(reply),
+                    _ => Work::Published { reply, pushes },
+                })
             }
             Run::Transaction(TransactionCommand::Multi) => ok(begin_queue(connection)),
             Run::Transaction(TransactionCommand::Discard) => ok(discard(connection)),
@@ -334,7 +375,7 @@ impl Engine {
         }
         let mut parts = Vec::with_capacity(queue.requests.len());
         for args in queue.requests {
-            let part = look_up(&args).and_then(|command| self.plan_call(id, command, args, now_ms));
+            let part = look_up(&args).and_then(|command| self.plan_call(id, command, args, now_ms, true));
             let protocol = self.connections.get(id).map_or(Protocol::Resp2, |connection| connection.protocol);
             parts.push(part.unwrap_or_else(|error| {
                 let mut reply = Reply::new(protocol);
@@ -344,6 +385,16 @@ impl Engine {
         }
         Ok(Work::Transaction { parts, watched })
     }
+}
+
+/// The commands that a subscribed connection may send in RESP2 (`processCommand` in Redis' `server.c`).
+fn runs_while_subscribed(command: &Command) -> bool {
+    matches!(command.run, Run::Subscription(_)) || ["ping", "quit", "reset"].contains(&command.name)
+}
+
+fn subscribed(command: &Command) -> Error {
+    let allowed = "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context";
+    Error::Client(format!("ERR Can't execute '{}': {allowed}", command.name).into())
 }
 
 /// The commands that are not queued (`processCommand` in Redis' `server.c`).

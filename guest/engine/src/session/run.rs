@@ -2,12 +2,14 @@
 
 use super::blocking::{BlockingCall, Waiters};
 use super::plan::{Call, Job, Watched, Work};
+use super::pubsub::Push;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
 use crate::command::{Context, Run, Wait};
 use crate::db::{Db, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::events::{Event, Events};
 use crate::layout::{Catalog, KeyAt, Layout, lock_key};
 use crate::resp::reply::Reply;
 use crate::store::{Scope, StoreError};
@@ -22,10 +24,37 @@ const MAX_PENDING_BYTES: usize = 4 << 20;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
+/// What has become of a job.
+pub struct Done {
+    /// The reply; `None` where the connection waits for it.
+    pub reply: Option<Vec<u8>>,
+    /// What is to be sent behind it, in order.
+    pub messages: Vec<Message>,
+}
+
+/// Something to send to subscribers.
+pub enum Message {
+    /// Messages that a client has published.
+    Pushes(Vec<Push>),
+    /// An event, for those who want to be told.
+    Event(Event),
+}
+
+impl Done {
+    /// A job that had nothing to do any more, or `otherwise`.
+    fn planned(job: &Job, otherwise: impl FnOnce() -> Vec<u8>) -> Self {
+        let messages = match &job.work {
+            Work::Published { pushes, .. } => vec![Message::Pushes(pushes.clone())],
+            _ => Vec::new(),
+        };
+        Self { reply: Some(job.work.reply().map_or_else(otherwise, <[u8]>::to_vec)), messages }
+    }
+}
+
 impl Engine {
-    /// Runs jobs in their order and returns a reply for each; `None` where the connection waits for it. Nothing is lost between them:
-    /// where the group cannot be written as one, its jobs run one by one.
-    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Option<Vec<u8>>> {
+    /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
+    /// one, its jobs run one by one.
+    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
         let mut replies = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
@@ -62,7 +91,7 @@ impl Engine {
                 error => error.is_transient() && attempts < MAX_ATTEMPTS,
             };
             if !again {
-                replies.extend(group.iter().map(|job| Some(self.failed(job, &error))));
+                replies.extend(group.iter().map(|job| self.failed(job, &error)));
                 rest = rest.get(group.len()..).unwrap_or_default();
                 attempts = 0;
             }
@@ -71,20 +100,19 @@ impl Engine {
     }
 
     /// The reply to a job of a group that failed as a whole.
-    fn failed(&mut self, job: &Job, error: &Error) -> Vec<u8> {
-        if let Work::Answered(reply) = &job.work {
-            return reply.clone();
-        }
-        let mut reply = Reply::new(job.protocol);
-        self.server.error(&mut reply, error);
-        reply.into_bytes()
+    fn failed(&mut self, job: &Job, error: &Error) -> Done {
+        Done::planned(job, || {
+            let mut reply = Reply::new(job.protocol);
+            self.server.error(&mut reply, error);
+            reply.into_bytes()
+        })
     }
 
     /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Option<Vec<u8>>>> {
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Done>> {
         let mut replies = Vec::with_capacity(jobs.len());
         if !jobs.iter().any(Job::needs_the_store) {
-            replies.extend(jobs.iter().map(|job| Some(if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() })));
+            replies.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
             return Ok(replies);
         }
         let scope = self.scope_of(jobs)?;
@@ -100,14 +128,17 @@ impl Engine {
         }
         let (layout, environment) = (layout.as_ref(), environment.as_mut());
         let (appeared, served) = (Vec::new(), BTreeMap::new());
-        let mut runner = Runner { transaction, layout, environment, catalog, versions, server, now_ms, waiters, appeared, served };
+        let (events, messages) = (Events::new(server.wanted_events()), Vec::new());
+        let mut runner =
+            Runner { transaction, layout, environment, catalog, versions, server, now_ms, waiters, appeared, served, events, messages };
         runner.read_ahead(jobs)?;
         runner.count_blocked();
         for job in jobs {
             let mut reply = Reply::new(job.protocol);
             let mut is_answered = true;
             match &job.work {
-                Work::Answered(answer) => reply.raw(answer),
+                Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
+                Work::Published { reply: answer, pushes } => runner.published(answer, pushes, &mut reply),
                 Work::Call(call) => drop(runner.call(call, &mut reply)?),
                 Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, &mut reply)?,
                 Work::Transaction { parts, watched } => runner.exec(parts, watched, &mut reply)?,
@@ -117,6 +148,7 @@ impl Engine {
                             // A key that is watched already stays as it was then.
                             watched.retain(|new| connection.watched.iter().all(|old| old.lock_key != new.lock_key));
                             connection.watched.append(&mut watched);
+                            connection.may_have_changed = true;
                         }
                         reply.ok();
                     }
@@ -126,7 +158,8 @@ impl Engine {
             }
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
             runner.serve_waiters(dbs_are_others)?;
-            replies.push(is_answered.then(|| reply.into_bytes()));
+            let reply = is_answered.then(|| reply.into_bytes());
+            replies.push(Done { reply, messages: std::mem::take(&mut runner.messages) });
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
@@ -200,10 +233,7 @@ impl Job {
 
     /// Whether the job takes a transaction.
     pub(super) fn needs_the_store(&self) -> bool {
-        match self.work {
-            Work::Answered(_) => false,
-            Work::Call(_) | Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
-        }
+        self.work.reply().is_none()
     }
 }
 
@@ -220,7 +250,7 @@ struct Needs<'e> {
 impl Needs<'_> {
     fn add(&mut self, work: &Work) {
         match work {
-            Work::Answered(_) | Work::Watch { .. } => {}
+            Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
             Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => {
                 let flags = call.command.flags;
                 self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
@@ -255,6 +285,10 @@ pub(super) struct Runner<'e, 's> {
     pub(super) appeared: Vec<KeyAt>,
     /// The replies to waiters, by ticket, for when the transaction is committed.
     pub(super) served: BTreeMap<u64, Vec<u8>>,
+    /// What the command that runs does to keys.
+    events: Events,
+    /// What the job that runs sends.
+    messages: Vec<Message>,
 }
 
 impl<'s> Runner<'_, 's> {
@@ -277,7 +311,7 @@ impl<'s> Runner<'_, 's> {
                         }
                     }
                 }
-                Work::Answered(_) | Work::Watch { .. } => {}
+                Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
             }
         }
         if records.len() > 1 {
@@ -292,6 +326,7 @@ impl<'s> Runner<'_, 's> {
     /// returned as an error. Returns what a blocking command would wait for.
     pub(super) fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<Option<Wait>> {
         reply.set_protocol(call.protocol);
+        self.events.reads_only = call.command.flags.has(Flags::READONLY);
         let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
         let appeared = self.appeared.len();
         let (db, server) = self.db(call.db);
@@ -299,20 +334,23 @@ impl<'s> Runner<'_, 's> {
         let result = match call.command.run {
             Run::Data(run) => run(&mut context, reply).map(|()| None),
             Run::Blocking(run) => run(&mut context, reply),
-            Run::Session(_) | Run::Transaction(_) | Run::Container => Ok(None),
+            Run::Session(_) | Run::Subscription(_) | Run::Transaction(_) | Run::Container => Ok(None),
         };
-        match result {
-            Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
+        let wait = match result {
+            Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
             Err(error) => {
                 self.transaction.undo_to(savepoint);
                 self.appeared.truncate(appeared);
                 *self.versions = versions;
                 reply.truncate(start);
+                self.events.undo();
                 self.server.error(reply, &error);
-                Ok(None)
+                None
             }
-            wait => wait,
-        }
+            Ok(wait) => wait,
+        };
+        self.messages.extend(self.events.take().into_iter().map(Message::Event));
+        Ok(wait)
     }
 
     /// The db with that number, and the server beside it.
@@ -323,12 +361,18 @@ impl<'s> Runner<'_, 's> {
             environment: &mut *self.environment,
             catalog: &mut *self.catalog,
             versions: &mut *self.versions,
+            events: &mut self.events,
             max_string_bytes: self.server.settings.max_string_bytes,
             now_ms: self.now_ms,
             index,
             appeared: (!self.waiters.is_empty()).then_some(&mut self.appeared),
         };
         (db, &mut *self.server)
+    }
+
+    fn published(&mut self, answer: &[u8], pushes: &[Push], reply: &mut Reply) {
+        reply.raw(answer);
+        self.messages.push(Message::Pushes(pushes.to_vec()));
     }
 
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
@@ -339,7 +383,8 @@ impl<'s> Runner<'_, 's> {
         reply.array(parts.len());
         for part in parts {
             match part {
-                Work::Answered(answer) => reply.raw(answer),
+                Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
+                Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
                 // Nothing waits in here: what a blocking command would say where it may not is its reply.
                 Work::Call(call) => drop(self.call(call, reply)?),
                 // A transaction holds no transactions.

@@ -1,5 +1,7 @@
 //! What the commands INFO, CONFIG and their like tell of the server and set.
 
+use super::pubsub::Subscribers;
+use crate::events::Classes;
 use crate::scan::Positions;
 use crate::settings::Settings;
 use std::collections::BTreeMap;
@@ -29,6 +31,8 @@ pub struct Server {
     pub stats: Stats,
     /// Where recent SCANs and HSCANs left off.
     pub scan_positions: Positions,
+    /// Who has subscribed to what.
+    pub subscribers: Subscribers,
     /// How many connections there are.
     pub connected_clients: usize,
     /// How many of them wait in a blocking command.
@@ -42,6 +46,12 @@ pub struct Server {
 }
 
 impl Server {
+    /// The keyspace events that are worth collecting: none where nobody is told of them.
+    pub(crate) fn wanted_events(&self) -> Classes {
+        let wanted = self.settings.notify_keyspace_events;
+        if wanted.tell_anything() && !self.subscribers.is_empty() { wanted } else { Classes::NONE }
+    }
+
     /// A server that starts now.
     #[must_use]
     pub fn new(settings: Settings, now_ms: u64) -> Self {
@@ -51,6 +61,7 @@ impl Server {
             facts: BTreeMap::new(),
             stats: Stats::default(),
             scan_positions: Positions::default(),
+            subscribers: Subscribers::default(),
             connected_clients: 0,
             blocked_clients: 0,
             started_ms: now_ms,

@@ -85,10 +85,7 @@ pub fn set(db: &mut Db, at: &KeyAt, offset: u64, bit: bool) -> Result<bool> {
     let field = fields::Field { offset, bits: 1, signed: false };
     let mut bitmap = Bitmap::open(db, at, offset)?;
     let old = field.read(&bitmap.value) == 1;
-    if old != bit {
-        field.write(&mut bitmap.value, i128::from(bit));
-        bitmap.is_changed = true;
-    }
+    bitmap.write(field, i128::from(old), i128::from(bit));
     bitmap.store(db, at)?;
     Ok(old)
 }
@@ -97,6 +94,9 @@ pub fn set(db: &mut Db, at: &KeyAt, offset: u64, bit: bool) -> Result<bool> {
 struct Bitmap {
     old: Option<Meta>,
     value: Vec<u8>,
+    /// It has become longer than it was.
+    is_longer: bool,
+    /// It was written to, with an effect.
     is_changed: bool,
 }
 
@@ -112,15 +112,27 @@ impl Bitmap {
         let mut copy = Vec::with_capacity(length);
         copy.extend_from_slice(&value);
         copy.resize(length, 0);
-        Ok(Self { old, is_changed: length > value.len(), value: copy })
+        Ok(Self { old, is_longer: length > value.len(), is_changed: false, value: copy })
+    }
+
+    /// Writes a number over the one that is in a field.
+    fn write(&mut self, field: fields::Field, old: i128, new: i128) {
+        if new != old {
+            field.write(&mut self.value, new);
+        }
+        self.is_changed |= self.is_longer || new != old;
     }
 
     fn store(self, db: &mut Db, at: &KeyAt) -> Result<()> {
-        if !self.is_changed {
-            return Ok(());
+        if self.is_changed {
+            return strings::update(db, at, self.old.as_ref(), self.value.into(), "setbit");
         }
-        let expire_at_ms = self.old.as_ref().and_then(|old| old.expire_at_ms);
-        db.write_string(at, self.old.as_ref(), self.value.into(), expire_at_ms)
+        if self.is_longer {
+            // Nothing but failed: the string stays longer, but Redis tells nobody.
+            let expire_at_ms = self.old.as_ref().and_then(|old| old.expire_at_ms);
+            return db.write_string(at, self.old.as_ref(), self.value.into(), expire_at_ms);
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ pub mod expiry;
 use super::draw::{self, Draw, Only, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
+use crate::events::Classes;
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey, field_expiry};
 use crate::number::{LongDouble, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
@@ -95,6 +96,7 @@ pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
         change.put(db, stored, &FieldValue { expire_at_ms: None, value: value.clone() })?;
     }
     change.finish(db)?;
+    db.notify(Classes::HASH, "hset", at);
     Ok(added)
 }
 
@@ -125,6 +127,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<u64> {
         removed += u64::from(stored.live(db.now_ms).is_some());
         change.remove(db, stored)?;
     }
+    db.notify(Classes::HASH, "hdel", at);
     change.finish(db)?;
     Ok(removed)
 }
@@ -137,7 +140,7 @@ pub fn add_integer(db: &mut Db, at: &KeyAt, field: &Bytes, increment: i64) -> Re
     let old = find_field(db, at, field)?;
     let number = old.as_ref().map_or(Ok(0), |old| parse_i64(&old.value).ok_or(VALUE_NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    set_kept(db, at, field, old.as_ref(), sum.to_string().into())?;
+    set_kept(db, at, field, old.as_ref(), sum.to_string().into(), "hincrby")?;
     Ok(sum)
 }
 
@@ -154,18 +157,20 @@ pub fn add_float(db: &mut Db, at: &KeyAt, field: &Bytes, increment: LongDouble) 
         return Err(texts::NOT_FINITE);
     }
     let text = Bytes::from(sum.format_human());
-    set_kept(db, at, field, old.as_ref(), text.clone())?;
+    set_kept(db, at, field, old.as_ref(), text.clone(), "hincrbyfloat")?;
     Ok(text)
 }
 
-/// Gives a field, which is `old`, another value and lets it keep its expiry.
-fn set_kept(db: &mut Db, at: &KeyAt, field: &Bytes, old: Option<&FieldValue>, value: Bytes) -> Result<()> {
+/// Gives a field, which is `old`, another value and lets it keep its expiry. `event` tells of it.
+fn set_kept(db: &mut Db, at: &KeyAt, field: &Bytes, old: Option<&FieldValue>, value: Bytes, event: &'static str) -> Result<()> {
     let new = FieldValue { expire_at_ms: old.and_then(|old| old.expire_at_ms), value };
     let mut change = Change::of_or_new(db, at)?;
     for stored in change.read(db, [field])? {
         change.put(db, stored, &new)?;
     }
-    change.finish(db)
+    change.finish(db)?;
+    db.notify(Classes::HASH, event, at);
+    Ok(())
 }
 
 /// Hands fields drawn at random, each with the same probability, to `visit`, with their values; none where there is no hash. What

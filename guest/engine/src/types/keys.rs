@@ -2,6 +2,7 @@
 
 use crate::db::Db;
 use crate::error::{Result, texts};
+use crate::events::Classes;
 use crate::glob;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordRange};
 use crate::scan::{self, Filter, Positions, Step};
@@ -51,9 +52,13 @@ pub fn expire(db: &mut Db, at: &KeyAt, expire_at_ms: u64, only: ExpireOnly) -> R
     if !only.allows(old.expire_at_ms, expire_at_ms) {
         return Ok(false);
     }
-    let is_ahead = expire_at_ms > db.now_ms;
-    let new = is_ahead.then(|| Meta { expire_at_ms: Some(expire_at_ms), body: old.body.clone() });
-    db.write(at, Some(&old), new.as_ref())?;
+    if expire_at_ms <= db.now_ms {
+        db.delete(at, &old)?;
+        return Ok(true);
+    }
+    let new = Meta { expire_at_ms: Some(expire_at_ms), body: old.body.clone() };
+    db.write(at, Some(&old), Some(&new))?;
+    db.notify(Classes::GENERIC, "expire", at);
     Ok(true)
 }
 
@@ -65,6 +70,7 @@ pub fn persist(db: &mut Db, at: &KeyAt) -> Result<bool> {
     let Some(old) = db.find(at)?.filter(|old| old.expire_at_ms.is_some()) else { return Ok(false) };
     let new = Meta { expire_at_ms: None, body: old.body.clone() };
     db.write(at, Some(&old), Some(&new))?;
+    db.notify(Classes::GENERIC, "persist", at);
     Ok(true)
 }
 
@@ -85,6 +91,10 @@ pub fn rename(db: &mut Db, from: &KeyAt, to: &KeyAt, keep: bool) -> Result<bool>
         db.write(to, Some(&old), None)?;
     }
     db.rename(from, to, &meta)?;
+    let (gone, come) = if from.space == to.space { ("rename_from", "rename_to") } else { ("move_from", "move_to") };
+    db.notify(Classes::NEW, "new", to);
+    db.notify(Classes::GENERIC, gone, from);
+    db.notify(Classes::GENERIC, come, to);
     Ok(true)
 }
 
@@ -95,7 +105,10 @@ pub fn rename(db: &mut Db, from: &KeyAt, to: &KeyAt, keep: bool) -> Result<bool>
 /// # Errors
 /// Store errors (the copy is one batch), corrupt records.
 pub fn copy(db: &mut Db, from: &KeyAt, to: &KeyAt, replace: bool) -> Result<bool> {
-    let Some(meta) = db.find(from)? else { return Ok(false) };
+    let Some(meta) = db.find(from)? else {
+        db.notify_miss(from);
+        return Ok(false);
+    };
     let old = db.find(to)?;
     if old.is_some() && !replace {
         return Ok(false);
@@ -113,6 +126,11 @@ pub fn copy(db: &mut Db, from: &KeyAt, to: &KeyAt, replace: bool) -> Result<bool
         db.note_appeared(to, meta.kind());
     }
     db.write(to, old.as_ref(), Some(&Meta { expire_at_ms: meta.expire_at_ms, body }))?;
+    if old.is_some() {
+        // Redis removes it first, though without an event.
+        db.notify(Classes::NEW, "new", to);
+    }
+    db.notify(Classes::GENERIC, "copy_to", to);
     Ok(true)
 }
 
@@ -166,7 +184,7 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
     let (prefix, is_whole) = filter.pattern.as_deref().map_or((Vec::new(), false), glob::literal_prefix);
     if is_whole {
         let at = db.at(&prefix.into())?;
-        let found = db.find(&at)?.filter(is_of_kind);
+        let found = db.look_at(&at)?.filter(is_of_kind);
         return Ok(Step { elements: found.map(|_| at.key).into_iter().collect(), cursor: 0 });
     }
     let space = db.at(&Bytes::new())?.space;

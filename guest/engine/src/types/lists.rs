@@ -11,6 +11,7 @@ mod elements;
 
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
+use crate::events::Classes;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use crate::store::Direction;
 use bytes::Bytes;
@@ -37,6 +38,22 @@ impl End {
         match self {
             Self::Head => Direction::Forward,
             Self::Tail => Direction::Reverse,
+        }
+    }
+
+    /// The event of a push to this end.
+    const fn push_event(self) -> &'static str {
+        match self {
+            Self::Head => "lpush",
+            Self::Tail => "rpush",
+        }
+    }
+
+    /// The event of a pop from this end.
+    const fn pop_event(self) -> &'static str {
+        match self {
+            Self::Head => "lpop",
+            Self::Tail => "rpop",
         }
     }
 
@@ -93,6 +110,7 @@ pub fn push(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Result<u64> {
     };
     let list = append(db, at, list, end, new)?;
     write(db, at, old.as_ref(), list)?;
+    db.notify(Classes::LIST, end.push_event(), at);
     Ok(list.count)
 }
 
@@ -107,18 +125,20 @@ pub fn push_to_existing(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Res
     push(db, at, end, new)
 }
 
-/// Puts a list of these elements in the place of whatever is under the key; removes the key where there are none.
+/// Puts a list of these elements in the place of whatever is under the key, and tells the event; removes the key where there are none.
 ///
 /// # Errors
 /// Store errors.
-pub fn replace(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<()> {
-    let old = db.find(at)?;
+pub fn replace(db: &mut Db, at: &KeyAt, elements: &[Bytes], event: &'static str) -> Result<()> {
     if elements.is_empty() {
-        return if old.is_some() { db.write(at, old.as_ref(), None) } else { Ok(()) };
+        return db.remove(at).map(|_| ());
     }
+    let old = db.find(at)?;
     let list = Collection { head: db.layout.first_index(), ..db.new_collection(Kind::List, old.as_ref())? };
     let list = append(db, at, list, End::Tail, elements)?;
-    db.write(at, old.as_ref(), Some(&Meta { expire_at_ms: None, body: Body::Collection(list) }))
+    db.write(at, old.as_ref(), Some(&Meta { expire_at_ms: None, body: Body::Collection(list) }))?;
+    db.notify(Classes::LIST, event, at);
+    Ok(())
 }
 
 /// Removes up to `count` elements from an end and returns them, the outermost first; `None` where there is no list.
@@ -131,6 +151,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, end: End, count: u64) -> Result<Option<Vec<B
         return Ok(Some(Vec::new()));
     }
     let (popped, list) = take(db, at, &list, end, count)?;
+    db.notify(Classes::LIST, end.pop_event(), at);
     write(db, at, Some(&old), list)?;
     Ok(Some(popped))
 }
@@ -162,9 +183,12 @@ pub fn transfer(db: &mut Db, (from, from_end): (&KeyAt, End), (to, to_end): (&Ke
         // The key stays, also when this is its only element.
         let rotated = append(db, from, rest, to_end, &moved)?;
         write(db, from, Some(&old), rotated)?;
+        db.notify(Classes::LIST, to_end.push_event(), to);
+        db.notify(Classes::LIST, from_end.pop_event(), from);
     } else {
-        write(db, from, Some(&old), rest)?;
         push(db, to, to_end, &moved)?;
+        db.notify(Classes::LIST, from_end.pop_event(), from);
+        write(db, from, Some(&old), rest)?;
     }
     Ok(moved.into_iter().next())
 }
@@ -177,6 +201,7 @@ pub fn set(db: &mut Db, at: &KeyAt, position: i64, element: Bytes) -> Result<()>
     let (old, list) = find(db, at)?.ok_or(texts::NO_SUCH_KEY)?;
     let rank = rank(position, list.count).ok_or(INDEX_OUT_OF_RANGE)?;
     elements::put(db, at, &list, rank, element)?;
+    db.notify(Classes::LIST, "lset", at);
     write(db, at, Some(&old), list)
 }
 
@@ -213,6 +238,7 @@ pub fn insert(db: &mut Db, at: &KeyAt, side: Side, pivot: &[u8], element: Bytes)
         Side::After => found + 1,
     };
     let list = elements::insert(db, at, &list, rank, element)?;
+    db.notify(Classes::LIST, "linsert", at);
     write(db, at, Some(&old), list)?;
     Ok(Insertion::Done(list.count))
 }
@@ -230,6 +256,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, element: &[u8], from: End, max_removed: u
     }
     gaps.sort_unstable();
     let rest = elements::remove(db, at, &list, &gaps)?;
+    db.notify(Classes::LIST, "lrem", at);
     write(db, at, Some(&old), rest)?;
     Ok(list.count - rest.count)
 }
@@ -243,6 +270,7 @@ pub fn trim(db: &mut Db, at: &KeyAt, start: i64, stop: i64) -> Result<()> {
     let Some((old, list)) = find(db, at)? else { return Ok(()) };
     let kept = ranks(start, stop, list.count);
     let list = elements::keep(db, at, &list, kept)?;
+    db.notify(Classes::LIST, "ltrim", at);
     // Also where nothing is removed: Redis counts that as a change.
     db.write_collection(at, Some(&old), list)
 }

@@ -8,6 +8,7 @@ use super::strings::{self, Condition, Expiry};
 use super::{hashes, sets, sorted_sets};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
+use crate::events::Classes;
 use crate::layout::{Body, KeyAt, Kind, Meta};
 use crate::rdb::{Encoder, Field, Refusal, Value};
 use bytes::Bytes;
@@ -71,6 +72,7 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
 /// # Errors
 /// The error for strings above `proto-max-bulk-len`; the one of layouts that cannot hold the expiry of a field; store errors.
 pub fn restore(db: &mut Db, at: &KeyAt, value: Value, expire_at_ms: Option<u64>) -> Result<()> {
+    let before = db.events.mark();
     match value {
         Value::String(value) => {
             strings::set(db, at, value, Condition::Always, Expiry::Never)?;
@@ -81,12 +83,16 @@ pub fn restore(db: &mut Db, at: &KeyAt, value: Value, expire_at_ms: Option<u64>)
         Value::Set(members) => {
             sets::add(db, at, &members)?;
         }
-        Value::SortedSet(members) => sorted_sets::replace(db, at, &members)?,
+        Value::SortedSet(members) => sorted_sets::replace(db, at, &members, "zadd")?,
         Value::Hash(fields) => restore_hash(db, at, fields)?,
     }
     if let Some(expire_at_ms) = expire_at_ms {
         keys::expire(db, at, expire_at_ms, ExpireOnly::default())?;
     }
+    // How the value was made is nobody's concern.
+    db.events.forget_since(before);
+    db.notify(Classes::NEW, "new", at);
+    db.notify(Classes::GENERIC, "restore", at);
     Ok(())
 }
 

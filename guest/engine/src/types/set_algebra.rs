@@ -7,6 +7,7 @@
 use super::sets::{self, Walk};
 use crate::db::Db;
 use crate::error::Result;
+use crate::events::Classes;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -25,6 +26,17 @@ pub enum Operation {
     Union,
     /// The members of the first set that no other has.
     Difference,
+}
+
+impl Operation {
+    /// The event of a result that is stored.
+    const fn event(self) -> &'static str {
+        match self {
+            Self::Intersection => "sinterstore",
+            Self::Union => "sunionstore",
+            Self::Difference => "sdiffstore",
+        }
+    }
 }
 
 /// A set with the key that it is under.
@@ -49,7 +61,11 @@ impl Members {
     pub fn new(db: &mut Db, operation: Operation, keys: &[KeyAt]) -> Result<Self> {
         let mut found: Vec<Option<Source>> = Vec::with_capacity(keys.len());
         for at in keys {
-            found.push(sets::find(db, at)?.map(|(_, set)| (at.clone(), set)));
+            let set = sets::find(db, at)?.map(|(_, set)| (at.clone(), set));
+            if set.is_none() {
+                db.notify_miss(at);
+            }
+            found.push(set);
         }
         let some_missing = found.iter().any(Option::is_none);
         let first_missing = found.first().is_none_or(Option::is_none);
@@ -205,8 +221,8 @@ pub fn store(db: &mut Db, operation: Operation, destination: &KeyAt, keys: &[Key
     let old = db.find(destination)?;
     let mut next = members.next(db)?;
     if next.is_none() {
-        if old.is_some() {
-            db.write(destination, old.as_ref(), None)?;
+        if let Some(old) = old {
+            db.delete(destination, &old)?;
         }
         return Ok(0);
     }
@@ -220,6 +236,7 @@ pub fn store(db: &mut Db, operation: Operation, destination: &KeyAt, keys: &[Key
     }
     let new = Meta { expire_at_ms: None, body: Body::Collection(set) };
     db.write(destination, old.as_ref(), Some(&new))?;
+    db.notify(Classes::SET, operation.event(), destination);
     Ok(set.count)
 }
 

@@ -7,6 +7,7 @@
 use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::Result;
+use crate::events::Classes;
 use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
@@ -16,6 +17,9 @@ use std::collections::BTreeSet;
 
 /// The records of a larger set that is popped as a whole are left to the sweep.
 const MAX_REMOVED_SINGLY: u64 = 1024;
+
+/// The event of members that are drawn and removed.
+const SPOP: &str = "spop";
 
 /// How many members the set has; 0 where there is none.
 ///
@@ -67,6 +71,7 @@ pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
         db.transaction.put(keyspace, key, Bytes::new())?;
     }
     db.write_collection(at, old.as_ref(), Collection { count: set.count.saturating_add(added), ..set })?;
+    db.notify(Classes::SET, "sadd", at);
     Ok(added)
 }
 
@@ -77,7 +82,7 @@ pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
 pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let Some((old, set)) = find(db, at)? else { return Ok(0) };
     let present = records(db, at, set, members, true)?;
-    remove_records(db, at, &old, set, present)
+    remove_records(db, at, (&old, set), present, "srem")
 }
 
 /// Moves a member from one set to another, which is made where it does not exist. False, and nothing changed, where the first set
@@ -124,7 +129,8 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -
     let Some((old, set)) = find(db, at)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
         each(db, at, visit)?;
-        return db.write(at, Some(&old), None);
+        db.notify(Classes::SET, SPOP, at);
+        return db.delete(at, &old);
     }
     let (layout, range) = (db.layout, db.layout.members(at, set.version));
     let mut popped = Vec::new();
@@ -134,7 +140,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -
         popped.push((range.0, Bytes::copy_from_slice(key)));
         Ok(())
     })?;
-    remove_records(db, at, &old, set, popped)?;
+    remove_records(db, at, (&old, set), popped, SPOP)?;
     Ok(())
 }
 
@@ -180,8 +186,8 @@ fn distinct(db: &Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Vec<Reco
     members.into_iter().map(|member| db.layout.member(at, set.version, member)).collect()
 }
 
-/// Removes records that exist, and returns how many they are.
-fn remove_records(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, records: Vec<RecordKey>) -> Result<u64> {
+/// Removes records that exist, tells the event where there are any, and returns how many they are.
+fn remove_records(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), records: Vec<RecordKey>, event: &'static str) -> Result<u64> {
     let removed = u64::try_from(records.len()).unwrap_or(u64::MAX);
     if removed == 0 {
         return Ok(0);
@@ -189,6 +195,7 @@ fn remove_records(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, records:
     for (keyspace, key) in records {
         db.transaction.delete(keyspace, key)?;
     }
+    db.notify(Classes::SET, event, at);
     db.write_collection(at, Some(old), Collection { count: set.count.saturating_sub(removed), ..set })?;
     Ok(removed)
 }

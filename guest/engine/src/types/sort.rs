@@ -63,8 +63,14 @@ impl Pattern {
         let at = db.at(&[prefix.as_ref(), element, suffix].concat().into())?;
         match field {
             None => strings::get_if_string(db, &at),
-            Some(field) if db.find(&at)?.is_some_and(|meta| meta.kind() == Kind::Hash) => hashes::get(db, &at, field),
-            Some(_) => Ok(None),
+            Some(field) => match db.find(&at)? {
+                Some(meta) if meta.kind() == Kind::Hash => hashes::get(db, &at, field),
+                Some(_) => Ok(None),
+                None => {
+                    db.notify_miss(&at);
+                    Ok(None)
+                }
+            },
         }
     }
 }
@@ -94,7 +100,10 @@ pub struct Sorting {
 /// # Errors
 /// WRONGTYPE for keys of other types; `ERR One or more scores can't be converted into double`.
 pub fn sorted(db: &mut Db, at: &KeyAt, sorting: &Sorting) -> Result<Vec<Bytes>> {
-    let Some(meta) = db.find(at)? else { return Ok(Vec::new()) };
+    let Some(meta) = db.find(at)? else {
+        db.notify_miss(at);
+        return Ok(Vec::new());
+    };
     let collection = meta.collection().filter(|collection| collection.kind != Kind::Hash).ok_or(texts::WRONG_TYPE)?;
     let start = u64::try_from(sorting.offset).unwrap_or(0).min(collection.count);
     let end = start.saturating_add(u64::try_from(sorting.limit).unwrap_or(u64::MAX)).min(collection.count);

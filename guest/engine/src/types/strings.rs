@@ -5,6 +5,7 @@
 
 use crate::db::Db;
 use crate::error::{Result, texts};
+use crate::events::Classes;
 use crate::layout::{Body, KeyAt, Meta};
 use crate::number::{LongDouble, parse_i64};
 use bytes::{Bytes, BytesMut};
@@ -46,7 +47,11 @@ impl Expiry {
 /// # Errors
 /// See the module.
 pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    Ok(db.find_string(at)?.map(|(_, value)| value))
+    let value = db.find_string(at)?.map(|(_, value)| value);
+    if value.is_none() {
+        db.notify_miss(at);
+    }
+    Ok(value)
 }
 
 /// The value; `None` for an absent key and for one of another type (MGET).
@@ -54,7 +59,11 @@ pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
 /// # Errors
 /// See the module.
 pub fn get_if_string(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    Ok(db.find(at)?.and_then(|meta| match meta.body {
+    let found = db.find(at)?;
+    if found.is_none() {
+        db.notify_miss(at);
+    }
+    Ok(found.and_then(|meta| match meta.body {
         Body::String(value) => Some(value),
         Body::Collection(_) => None,
     }))
@@ -75,6 +84,9 @@ pub fn set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: 
 /// The value is too long, or see the module.
 pub fn get_and_set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: Expiry) -> Result<Option<Bytes>> {
     let (old, old_value) = db.find_string(at)?.unzip();
+    if old.is_none() {
+        db.notify_miss(at);
+    }
     replace(db, at, old.as_ref(), value, condition, expiry)?;
     Ok(old_value)
 }
@@ -87,6 +99,10 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
     };
     if holds {
         db.write_string(at, old, value, expiry.after(old))?;
+        db.notify(Classes::STRING, "set", at);
+        if matches!(expiry, Expiry::At(_)) {
+            db.notify(Classes::GENERIC, "expire", at);
+        }
     }
     Ok(holds)
 }
@@ -96,8 +112,11 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
 /// # Errors
 /// See the module.
 pub fn take(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    let Some((old, value)) = db.find_string(at)? else { return Ok(None) };
-    db.write(at, Some(&old), None)?;
+    let Some((old, value)) = db.find_string(at)? else {
+        db.notify_miss(at);
+        return Ok(None);
+    };
+    db.delete(at, &old)?;
     Ok(Some(value))
 }
 
@@ -120,6 +139,10 @@ pub fn compare_and_set(db: &mut Db, at: &KeyAt, expected: &[u8], value: Bytes, e
     let (old, comparison) = compare(db, at, expected)?;
     if comparison == Comparison::Equal {
         db.write_string(at, old.as_ref(), value, expiry.after(old.as_ref()))?;
+        db.notify(Classes::STRING, "set", at);
+        if matches!(expiry, Expiry::At(_)) {
+            db.notify(Classes::GENERIC, "expire", at);
+        }
     }
     Ok(comparison)
 }
@@ -130,8 +153,8 @@ pub fn compare_and_set(db: &mut Db, at: &KeyAt, expected: &[u8], value: Bytes, e
 /// See the module.
 pub fn compare_and_remove(db: &mut Db, at: &KeyAt, expected: &[u8]) -> Result<Comparison> {
     let (old, comparison) = compare(db, at, expected)?;
-    if comparison == Comparison::Equal {
-        db.write(at, old.as_ref(), None)?;
+    if let (Some(old), Comparison::Equal) = (&old, comparison) {
+        db.delete(at, old)?;
     }
     Ok(comparison)
 }
@@ -150,14 +173,14 @@ fn compare(db: &mut Db, at: &KeyAt, expected: &[u8]) -> Result<(Option<Meta>, Co
 /// The string would be too long, or see the module.
 pub fn append(db: &mut Db, at: &KeyAt, tail: &Bytes) -> Result<usize> {
     let Some((old, value)) = db.find_string(at)? else {
-        db.write_string(at, None, tail.clone(), None)?;
+        update(db, at, None, tail.clone(), "append")?;
         return Ok(tail.len());
     };
     let length = length_within_limit(db, value.len(), tail.len())?;
     let mut joined = BytesMut::with_capacity(length);
     joined.extend_from_slice(&value);
     joined.extend_from_slice(tail);
-    update(db, at, Some(&old), joined.freeze())?;
+    update(db, at, Some(&old), joined.freeze(), "append")?;
     Ok(length)
 }
 
@@ -180,7 +203,7 @@ pub fn set_range(db: &mut Db, at: &KeyAt, offset: u64, patch: &[u8]) -> Result<u
     patched.resize(offset, 0);
     patched.extend_from_slice(patch);
     patched.extend_from_slice(value.get(end..).unwrap_or_default());
-    update(db, at, old.as_ref(), patched.freeze())?;
+    update(db, at, old.as_ref(), patched.freeze(), "setrange")?;
     Ok(length)
 }
 
@@ -206,7 +229,7 @@ pub fn add(db: &mut Db, at: &KeyAt, increment: i64) -> Result<i64> {
     let (old, value) = db.find_string(at)?.unzip();
     let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(texts::NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    update(db, at, old.as_ref(), sum.to_string().into())?;
+    update(db, at, old.as_ref(), sum.to_string().into(), "incrby")?;
     Ok(sum)
 }
 
@@ -224,13 +247,15 @@ pub fn add_float(db: &mut Db, at: &KeyAt, increment: &[u8]) -> Result<Bytes> {
         return Err(texts::NOT_FINITE);
     }
     let text = Bytes::from(sum.format_human());
-    update(db, at, old.as_ref(), text.clone())?;
+    update(db, at, old.as_ref(), text.clone(), "incrbyfloat")?;
     Ok(text)
 }
 
-/// Stores a changed value, with the expiry of the old one.
-fn update(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes) -> Result<()> {
-    db.write_string(at, old, value, Expiry::Keep.after(old))
+/// Stores a changed value, with the expiry of the old one, and tells the event.
+pub(super) fn update(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, event: &'static str) -> Result<()> {
+    db.write_string(at, old, value, Expiry::Keep.after(old))?;
+    db.notify(Classes::STRING, event, at);
+    Ok(())
 }
 
 /// The sum of two lengths: looked at before a string of that length is made.

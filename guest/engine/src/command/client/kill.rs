@@ -48,7 +48,7 @@ impl<'a> Filter<'a> {
 
     fn fits(&self, connection: &Connection, local_address: &str, own_id: u64) -> bool {
         self.id.is_none_or(|id| id == connection.id)
-            && self.client_type.is_none_or(|client_type| client_type == ClientType::Normal)
+            && self.client_type.is_none_or(|client_type| client_type == ClientType::of(connection))
             && self.address.is_none_or(|address| address == connection.address.as_bytes())
             && self.local_address.is_none_or(|address| address == local_address.as_bytes())
             && !(self.skip_me && connection.id == own_id)

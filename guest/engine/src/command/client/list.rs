@@ -4,15 +4,17 @@ use crate::command::options::is_word;
 use crate::error::{Error, Result, repeated, texts};
 use crate::number::parse_i64;
 use crate::resp::reply::{Protocol, Reply};
-use crate::session::{Connection, Server, Session};
+use crate::session::{Connection, Server, Session, Topic};
 use bytes::Bytes;
 
-/// Which clients are meant. There are no replicas, no masters and no subscribers.
+/// Which clients are meant. There are no replicas and no masters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientType {
-    /// An ordinary client: each of ours.
+    /// A client without subscriptions.
     Normal,
-    /// Any other type.
+    /// A client with subscriptions.
+    PubSub,
+    /// Any other type: none.
     Other,
 }
 
@@ -25,10 +27,18 @@ impl ClientType {
         if is_word(name, "normal") {
             return Ok(Self::Normal);
         }
-        if ["master", "slave", "replica", "pubsub"].iter().any(|other| is_word(name, other)) {
+        if is_word(name, "pubsub") {
+            return Ok(Self::PubSub);
+        }
+        if ["master", "slave", "replica"].iter().any(|other| is_word(name, other)) {
             return Ok(Self::Other);
         }
         Err(Error::Client(format!("ERR Unknown client type '{}'", repeated(name, name.len())).into()))
+    }
+
+    /// The type of a client.
+    pub fn of(connection: &Connection) -> Self {
+        if connection.subscriptions.is_empty() { Self::Normal } else { Self::PubSub }
     }
 }
 
@@ -46,9 +56,9 @@ pub fn list(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<
     match args.get(2..).unwrap_or_default() {
         [] => lines.extend(session.connections.iter().map(show)),
         [option, name] if is_word(option, "type") => {
-            if ClientType::parse(name)? == ClientType::Normal {
-                lines.extend(session.connections.iter().map(show));
-            }
+            let wanted = ClientType::parse(name)?;
+            let fitting = session.connections.iter().filter(|connection| ClientType::of(connection) == wanted);
+            lines.extend(fitting.map(show));
         }
         [option, ids @ ..] if is_word(option, "id") && !ids.is_empty() => {
             for id in ids {
@@ -78,6 +88,7 @@ fn line(connection: &Connection, is_blocked: bool, local_address: &str, now_ms: 
     let Connection { id, address, name, db, last_command, library_name, library_version, .. } = connection;
     let (age, idle) = (seconds_since(connection.connected_ms), seconds_since(connection.active_ms));
     let flags = [
+        (!connection.subscriptions.is_empty(), 'P'),
         (connection.queue.is_some(), 'x'),
         (is_blocked, 'b'),
         (connection.closing, 'c'),
@@ -89,10 +100,11 @@ fn line(connection: &Connection, is_blocked: bool, local_address: &str, now_ms: 
         flags.push('N');
     }
     let multi = connection.queue.as_ref().map_or_else(|| "-1".to_owned(), |queue| queue.len().to_string());
+    let [sub, psub, ssub] = [Topic::Channel, Topic::Pattern, Topic::ShardChannel].map(|topic| connection.subscriptions.count(topic));
     let resp = if connection.protocol == Protocol::Resp3 { 3 } else { 2 };
     format!(
-        "id={id} addr={address} laddr={local_address} fd=-1 name={name} age={age} idle={idle} flags={flags} db={db} sub=0 psub=0 ssub=0 \
-         multi={multi} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={last_command} \
+        "id={id} addr={address} laddr={local_address} fd=-1 name={name} age={age} idle={idle} flags={flags} db={db} sub={sub} psub={psub} \
+         ssub={ssub} multi={multi} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={last_command} \
          user=default redir=-1 resp={resp} lib-name={library_name} lib-ver={library_version}\n"
     )
 }

@@ -64,6 +64,9 @@ fn run(context: &mut Context, reply: &mut Reply, form: Form, may_store: bool) ->
     let source = context.db.at(context.arg(if form == Form::SearchAndStore { 2 } else { 1 }))?;
     // A key of another type comes before wrong options.
     let exists = sorted_sets::len(&mut context.db, &source)? > 0;
+    if !exists {
+        context.db.notify_miss(&source);
+    }
     let options = Options::parse(context, form, may_store, exists.then_some(&source))?;
     let found = match (options.centre.flatten(), options.shape) {
         (Some(centre), Some((shape, _))) if exists => options.search(context, &source, Search { centre, shape })?,
@@ -76,7 +79,8 @@ fn run(context: &mut Context, reply: &mut Reply, form: Form, may_store: bool) ->
     let score = |found: &Found| if *scores == Scores::Distances { found.distance_m / options.unit_m() } else { found.score };
     let members: Vec<Member> = found.iter().map(|found| (found.member.clone(), score(found))).collect();
     let destination = context.db.at(destination)?;
-    sorted_sets::replace(&mut context.db, &destination, &members)?;
+    let event = if form == Form::SearchAndStore { "geosearchstore" } else { "georadiusstore" };
+    sorted_sets::replace(&mut context.db, &destination, &members, event)?;
     reply.integer(length(members.len()));
     Ok(())
 }

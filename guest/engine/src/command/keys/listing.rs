@@ -57,7 +57,7 @@ fn keys(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let (prefix, is_whole) = glob::literal_prefix(&pattern);
     if is_whole {
         let at = context.db.at(&prefix.into())?;
-        let found = context.db.find(&at)?;
+        let found = context.db.look_at(&at)?;
         reply.array(usize::from(found.is_some()));
         if found.is_some() {
             reply.bulk(&at.key);

@@ -82,7 +82,7 @@ const SUBCOMMANDS: &[Command] = &[
 
 fn find(context: &mut Context) -> Result<Option<(KeyAt, Meta)>> {
     let at = context.db.at(context.arg(2))?;
-    Ok(context.db.find(&at)?.map(|meta| (at, meta)))
+    Ok(context.db.look_at(&at)?.map(|meta| (at, meta)))
 }
 
 fn encoding_name(context: &mut Context, reply: &mut Reply) -> Result<()> {

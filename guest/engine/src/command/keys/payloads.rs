@@ -5,6 +5,7 @@ use crate::command::keyspec::KeySpec;
 use crate::command::options::{integer, is_word};
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result, texts};
+use crate::events::Classes;
 use crate::rdb;
 use crate::resp::reply::Reply;
 use crate::types::payloads;
@@ -57,7 +58,11 @@ fn restore(context: &mut Context, reply: &mut Reply) -> Result<()> {
     }
     let ttl = u64::try_from(integer(context.arg(2))?).map_err(|_| Error::client("ERR Invalid TTL value, must be >= 0"))?;
     let value = rdb::decode(context.arg(3), context.db.max_string_bytes)?;
-    context.db.remove(&at)?;
+    let replaced = context.db.find(&at)?;
+    if replaced.is_some() {
+        // Redis tells of it only where nothing follows.
+        context.db.write(&at, replaced.as_ref(), None)?;
+    }
     let now_ms = context.db.now_ms;
     let expire_at_ms = (ttl > 0).then(|| if options.absolute { ttl } else { ttl.saturating_add(now_ms) });
     // What has expired already is not created; with REPLACE it still takes the place of what was there. A time beyond 64 bits with a sign
@@ -65,6 +70,8 @@ fn restore(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let is_ahead = |at_ms: u64| at_ms > now_ms && i64::try_from(at_ms).is_ok();
     if expire_at_ms.is_none_or(is_ahead) {
         payloads::restore(&mut context.db, &at, value, expire_at_ms)?;
+    } else if replaced.is_some() {
+        context.db.notify(Classes::GENERIC, "del", &at);
     }
     reply.ok();
     Ok(())

@@ -220,7 +220,9 @@ pub fn get_keys_and_flags(_: &mut Session, args: &[Bytes], reply: &mut Reply) ->
 /// The command of a full request, and its keys.
 fn keys_of(request: &[Bytes]) -> Result<(&'static Command, Vec<&Bytes>)> {
     let command = table::resolve(request).ok_or(Error::client("ERR Invalid command specified"))?;
-    if matches!(command.keys, KeySpec::None) {
+    // Channels of shards stand where keys would.
+    let has_keys = key_flags::of(command).iter().any(|flags| !flags.contains(&"not_key"));
+    if matches!(command.keys, KeySpec::None) || !has_keys {
         return Err(Error::client("ERR The command has no key arguments"));
     }
     if !command.takes(request.len()) {

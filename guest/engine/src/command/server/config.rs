@@ -2,6 +2,7 @@
 
 use super::parameters::{OnSet, PARAMETERS, Parameter, parse_bytes, value_of};
 use crate::error::{Error, Result, repeated, texts};
+use crate::events::Classes;
 use crate::glob;
 use crate::resp::reply::Reply;
 use crate::session::{Server, Session, Stats};
@@ -80,6 +81,12 @@ fn apply(parameter: &Parameter, value: &Bytes, server: &mut Server) -> Result<()
             let in_range = usize::try_from(bytes).ok().filter(|bytes| (least..=most).contains(bytes));
             let error = || failure(parameter, &format!("argument must be between {least} and {most} inclusive"));
             server.settings.max_string_bytes = in_range.ok_or_else(error)?;
+            Ok(())
+        }
+        OnSet::KeyspaceEvents => {
+            let classes = std::str::from_utf8(value).ok().and_then(Classes::parse);
+            let error = || failure(parameter, "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+            server.settings.notify_keyspace_events = classes.ok_or_else(error)?;
             Ok(())
         }
         OnSet::Immutable => Err(failure(parameter, "can't set immutable config")),

@@ -40,7 +40,7 @@ fn panic(context: &Context) -> Result<()> {
 /// Redis' line. There is no address, and uses are not counted: those are 0.
 fn object(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(2))?;
-    let meta = context.db.find(&at)?.ok_or(texts::NO_SUCH_KEY)?;
+    let meta = context.db.look_at(&at)?.ok_or(texts::NO_SUCH_KEY)?;
     let (keyspace, key) = context.db.layout.meta_record(&at);
     let length = context.db.transaction.get(keyspace, &key)?.map_or(0, |value| value.len());
     let references = encoding::reference_count(&meta);

@@ -5,7 +5,7 @@ use crate::command::connection::REDIS_VERSION;
 use crate::error::Result;
 use crate::layout::KeyAt;
 use crate::resp::reply::Reply;
-use crate::session::Server;
+use crate::session::{Server, Topic};
 use crate::store::Direction;
 use crate::transaction::Scan;
 use bytes::Bytes;
@@ -104,6 +104,9 @@ fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String
             ("total_commands_processed", stats.commands_processed.to_string()),
             ("expired_keys", stats.expired_keys.to_string()),
             ("evicted_keys", "0".to_owned()),
+            ("pubsub_channels", server.subscribers.len(Topic::Channel).to_string()),
+            ("pubsub_patterns", server.subscribers.len(Topic::Pattern).to_string()),
+            ("pubsubshard_channels", server.subscribers.len(Topic::ShardChannel).to_string()),
             ("total_error_replies", stats.errors.values().sum::<u64>().to_string()),
         ],
         "replication" => vec![("role", "master".to_owned()), ("connected_slaves", "0".to_owned())],

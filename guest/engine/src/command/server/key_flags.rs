@@ -53,6 +53,7 @@ const PARTICULAR: &[(&[&str], &[KeyFlags])] = &[
     (&["geosearchstore", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"], &[&["OW", "update"], &["RO", "access"]]),
     (&["rename"], &[&["RW", "access", "delete"], &["OW", "update"]]),
     (&["renamenx"], &[&["RW", "access", "delete"], &["OW", "insert"]]),
+    (&["spublish", "ssubscribe", "sunsubscribe"], &[&["not_key"]]),
 ];
 
 /// What a command does to its keys: one entry for all of them, or one for each.

@@ -18,7 +18,7 @@ const DEFAULT_SAMPLES: usize = 5;
 pub fn usage(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let samples = parse_samples(context.args.get(3..).unwrap_or_default())?;
     let at = context.db.at(context.arg(2))?;
-    let Some(meta) = context.db.find(&at)? else {
+    let Some(meta) = context.db.look_at(&at)? else {
         reply.null();
         return Ok(());
     };

@@ -1,6 +1,6 @@
 //! The parameters of CONFIG: which there are, what they are, and which can be set.
 //!
-//! Only `proto-max-bulk-len` can be set. The others are there because clients ask for them. What a host decides (`port`, `dir`,
+//! Only `notify-keyspace-events` and `proto-max-bulk-len` can be set. The others are there because clients ask for them. What a host decides (`port`, `dir`,
 //! `appendfsync`) it tells as a fact `config.name`; the value here is what holds where it says nothing.
 
 use crate::session::Server;
@@ -25,12 +25,16 @@ pub enum Value {
     Password,
     /// The longest string in bytes.
     MaxStringBytes,
+    /// Which keyspace events are told.
+    KeyspaceEvents,
 }
 
 /// What CONFIG SET does.
 pub enum OnSet {
     /// It sets the longest string.
     MaxStringBytes,
+    /// It sets which keyspace events are told.
+    KeyspaceEvents,
     /// It refuses whatever the value is: as Redis does.
     Immutable,
     /// It takes the value that the parameter has, and refuses others with this reason.
@@ -77,7 +81,7 @@ pub const PARAMETERS: &[Parameter] = &[
     told("maxmemory", "0", MEMORY),
     told("maxmemory-policy", "noeviction", MEMORY),
     told("min-replicas-to-write", "0", ABSENT),
-    told("notify-keyspace-events", "", ABSENT),
+    Parameter { name: "notify-keyspace-events", value: Value::KeyspaceEvents, on_set: OnSet::KeyspaceEvents },
     told("port", "0", HOST),
     told("protected-mode", "no", HOST),
     Parameter { name: "proto-max-bulk-len", value: Value::MaxStringBytes, on_set: OnSet::MaxStringBytes },
@@ -108,6 +112,7 @@ pub fn value_of(parameter: &Parameter, server: &Server) -> String {
         Value::Databases => server.settings.databases.to_string(),
         Value::Password => server.settings.password.clone().unwrap_or_default(),
         Value::MaxStringBytes => server.settings.max_string_bytes.to_string(),
+        Value::KeyspaceEvents => server.settings.notify_keyspace_events.text(),
     }
 }
 

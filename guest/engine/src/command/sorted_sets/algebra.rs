@@ -73,7 +73,12 @@ fn show(context: &mut Context, reply: &mut Reply, operation: Operation) -> Resul
 fn store(context: &mut Context, reply: &mut Reply, operation: Operation) -> Result<()> {
     let (members, _) = members(context, 2, operation, false)?;
     let destination = context.db.at(context.arg(1))?;
-    sorted_sets::replace(&mut context.db, &destination, &members)?;
+    let event = match operation {
+        Operation::Union => "zunionstore",
+        Operation::Intersection => "zinterstore",
+        Operation::Difference => "zdiffstore",
+    };
+    sorted_sets::replace(&mut context.db, &destination, &members, event)?;
     reply.integer(length(members.len()));
     Ok(())
 }

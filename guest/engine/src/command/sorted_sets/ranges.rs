@@ -87,7 +87,7 @@ pub(super) fn zrangestore(context: &mut Context, reply: &mut Reply) -> Result<()
     let (destination, source) = (context.db.at(context.arg(1))?, context.db.at(context.arg(2))?);
     let mut members = Vec::new();
     ranges::each(&mut context.db, &source, &selection, |member, score| members.push((member, score)))?;
-    sorted_sets::replace(&mut context.db, &destination, &members)?;
+    sorted_sets::replace(&mut context.db, &destination, &members, "zrangestore")?;
     reply.integer(length(members.len()));
     Ok(())
 }

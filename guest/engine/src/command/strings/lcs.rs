@@ -3,7 +3,7 @@
 use crate::command::Context;
 use crate::command::options::{integer, is_word, length};
 use crate::error::{Error, Result, texts};
-use crate::layout::Body;
+use crate::layout::{Body, Meta};
 use crate::resp::reply::Reply;
 use crate::types::lcs::{self, Match};
 use bytes::Bytes;
@@ -43,8 +43,8 @@ impl Options {
 
 pub(super) fn lcs(context: &mut Context, reply: &mut Reply) -> Result<()> {
     // Redis looks at the values before it looks at the options.
-    let a = value(context, 1)?;
-    let b = value(context, 2)?;
+    let (a, b) = (find(context, 1)?, find(context, 2)?);
+    let (a, b) = (value(a)?, value(b)?);
     let options = Options::parse(context.args)?;
     let max_table_bytes = context.db.max_string_bytes;
     if options.len {
@@ -61,10 +61,14 @@ pub(super) fn lcs(context: &mut Context, reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-/// The string under the key at that position; an absent key counts as empty.
-fn value(context: &mut Context, position: usize) -> Result<Bytes> {
+fn find(context: &mut Context, position: usize) -> Result<Option<Meta>> {
     let at = context.db.at(context.arg(position))?;
-    match context.db.find(&at)?.map(|meta| meta.body) {
+    context.db.find(&at)
+}
+
+/// The string under a key; an absent key counts as empty.
+fn value(meta: Option<Meta>) -> Result<Bytes> {
+    match meta.map(|meta| meta.body) {
         None => Ok(Bytes::new()),
         Some(Body::String(value)) => Ok(value),
         Some(Body::Collection(_)) => Err(NOT_STRINGS),

@@ -11,7 +11,7 @@ pub mod records;
 mod sweep;
 
 use super::field_expiry::FieldIndex;
-use super::{Body, Catalog, Collection, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
+use super::{Body, Catalog, Collection, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
 use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
@@ -337,8 +337,8 @@ impl Layout for Orbweaver {
         Ok(transaction.delete(self.garbage, records::encode_unfinished_key(version))?)
     }
 
-    fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
-        self.sweep_step(store, now_ms, budget)
+    fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize, on_expired: &mut dyn FnMut(KeyAt, Expired)) -> Result<Swept> {
+        self.sweep_step(store, now_ms, budget, on_expired)
     }
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {

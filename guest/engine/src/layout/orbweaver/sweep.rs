@@ -8,7 +8,7 @@ mod fields;
 use super::Orbweaver;
 use super::records::{Garbage, decode_expiry_key, decode_garbage};
 use crate::error::{Error, Result};
-use crate::layout::{KeyAt, Layout, Meta, RecordRange, Swept, lock_key};
+use crate::layout::{Expired, KeyAt, Layout, Meta, RecordRange, Swept, lock_key};
 use crate::store::{Direction, KeyRange, Keyspace, Scope, Store};
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -25,9 +25,15 @@ const UNFINISHED_FOR_MS: u64 = 3_600_000;
 type Found = (Bytes, Garbage);
 
 impl Orbweaver {
-    pub(super) fn sweep_step(&self, store: &mut dyn Store, now_ms: u64, budget: usize) -> Result<Swept> {
+    pub(super) fn sweep_step(
+        &self,
+        store: &mut dyn Store,
+        now_ms: u64,
+        budget: usize,
+        on_expired: &mut dyn FnMut(KeyAt, Expired),
+    ) -> Result<Swept> {
         let step = step_records(store);
-        let mut sweep = Sweep { layout: self, store, now_ms, step, swept: Swept::default() };
+        let mut sweep = Sweep { layout: self, store, now_ms, step, on_expired, swept: Swept::default() };
         // None of them may starve the others.
         let third = budget.div_ceil(3);
         let expired = sweep.expired(third).and_then(|left| sweep.expired_fields(third.min(budget.saturating_sub(third)) + left));
@@ -48,6 +54,7 @@ struct Sweep<'l, 's> {
     store: &'s mut dyn Store,
     now_ms: u64,
     step: usize,
+    on_expired: &'s mut dyn FnMut(KeyAt, Expired),
     swept: Swept,
 }
 
@@ -118,7 +125,7 @@ impl Sweep<'_, '_> {
     }
 
     fn remove_expired(&mut self, keys: &[(Bytes, KeyAt)]) -> Result<Swept> {
-        let mut done = Swept::default();
+        let (mut done, mut expired) = (Swept::default(), Vec::new());
         let (layout, now_ms) = (self.layout, self.now_ms);
         let mut transaction = layout.begin_on_keys(self.store, keys.iter().map(|(_, at)| at))?;
         for (record, at) in keys {
@@ -126,6 +133,7 @@ impl Sweep<'_, '_> {
                 Some(meta) if meta.is_expired(now_ms) => {
                     layout.write(&mut transaction, at, Some(&meta), None)?;
                     done.expired_keys += 1;
+                    expired.push(at.clone());
                 }
                 // The key has another expiry by now, or none.
                 _ => done.records += 1,
@@ -133,6 +141,7 @@ impl Sweep<'_, '_> {
             transaction.delete(layout.expiry, record.clone())?;
         }
         transaction.commit()?;
+        expired.into_iter().for_each(|at| (self.on_expired)(at, Expired::Key));
         Ok(done)
     }
 

@@ -124,9 +124,10 @@ pub fn perform(db: &mut Db, at: &KeyAt, actions: &[(Field, Action)]) -> Result<V
         return Ok(actions.iter().map(|(field, _)| narrow(field.read(&value))).collect());
     };
     let mut bitmap = Bitmap::open(db, at, last_bit)?;
-    let results = actions.iter().map(|&(field, action)| {
+    let results = actions.iter().map(|(field, action)| {
+        let field = *field;
         let old = field.read(&bitmap.value);
-        let (new, result) = match action {
+        let (new, result) = match *action {
             Action::Get => (old, old),
             Action::Set(number, overflow) => (overflow.apply(field, as_argument(field, number))?, old),
             Action::Add(increment, overflow) => {
@@ -134,9 +135,8 @@ pub fn perform(db: &mut Db, at: &KeyAt, actions: &[(Field, Action)]) -> Result<V
                 (sum, sum)
             }
         };
-        if new != old {
-            field.write(&mut bitmap.value, new);
-            bitmap.is_changed = true;
+        if *action != Action::Get {
+            bitmap.write(field, old, new);
         }
         narrow(result)
     });

@@ -7,6 +7,7 @@ use super::change::Change;
 use super::find_fields;
 use crate::db::Db;
 use crate::error::Result;
+use crate::events::Classes;
 use crate::layout::{FieldValue, KeyAt};
 use crate::types::keys::ExpireOnly;
 use bytes::Bytes;
@@ -42,7 +43,11 @@ pub enum Expiry {
 /// See the module.
 pub fn expire(db: &mut Db, at: &KeyAt, fields: &[Bytes], expire_at_ms: u64, only: ExpireOnly) -> Result<Vec<Expired>> {
     let now_ms = db.now_ms;
-    each(db, at, fields, Expired::NoField, |value| {
+    let event = |answers: &[Expired]| {
+        let any = |answer| answers.contains(&answer);
+        if any(Expired::Set) { "hexpire" } else { "hdel" }
+    };
+    each(db, at, fields, Expired::NoField, event, |value| {
         if !only.allows(value.expire_at_ms, expire_at_ms) {
             return (Expired::NotAllowed, Fate::Stays);
         }
@@ -55,10 +60,17 @@ pub fn expire(db: &mut Db, at: &KeyAt, fields: &[Bytes], expire_at_ms: u64, only
 /// # Errors
 /// See the module.
 pub fn persist(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Expiry>> {
-    each(db, at, fields, Expiry::NoField, |value| match value.expire_at_ms {
-        None => (Expiry::Never, Fate::Stays),
-        Some(expire_at_ms) => (Expiry::AtMs(expire_at_ms), Fate::Expires(None)),
-    })
+    each(
+        db,
+        at,
+        fields,
+        Expiry::NoField,
+        |_| "hpersist",
+        |value| match value.expire_at_ms {
+            None => (Expiry::Never, Fate::Stays),
+            Some(expire_at_ms) => (Expiry::AtMs(expire_at_ms), Fate::Expires(None)),
+        },
+    )
 }
 
 /// The expiries of fields, in their order.
@@ -78,8 +90,16 @@ enum Fate {
     Expires(Option<u64>),
 }
 
-/// Decides about fields one after the other, and does what was decided; `absent` is the answer for those that are not there.
-fn each<T: Copy>(db: &mut Db, at: &KeyAt, fields: &[Bytes], absent: T, decide: impl Fn(&FieldValue) -> (T, Fate)) -> Result<Vec<T>> {
+/// Decides about fields one after the other, and does what was decided; `absent` is the answer for those that are not there. Where
+/// anything has changed, the event that `event` makes of the answers tells of it.
+fn each<T: Copy>(
+    db: &mut Db,
+    at: &KeyAt,
+    fields: &[Bytes],
+    absent: T,
+    event: impl Fn(&[T]) -> &'static str,
+    decide: impl Fn(&FieldValue) -> (T, Fate),
+) -> Result<Vec<T>> {
     let Some(mut change) = Change::of(db, at)? else { return Ok(vec![absent; fields.len()]) };
     // One read for all of them: what is looked up below is known by then.
     change.read(db, fields)?;
@@ -101,6 +121,7 @@ fn each<T: Copy>(db: &mut Db, at: &KeyAt, fields: &[Bytes], absent: T, decide: i
         answers.push(answer);
     }
     if is_changed {
+        db.notify(Classes::HASH, event(&answers), at);
         change.finish(db)?;
     }
     Ok(answers)

@@ -12,6 +12,7 @@ mod hash;
 mod sketch;
 mod sparse;
 
+use super::strings;
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::layout::KeyAt;
@@ -41,8 +42,7 @@ pub fn add(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<bool> {
     }
     if is_changed {
         sketch.forget_count();
-        let expire_at_ms = old.as_ref().and_then(|old| old.expire_at_ms);
-        db.write_string(at, old.as_ref(), sketch.into_bytes(), expire_at_ms)?;
+        strings::update(db, at, old.as_ref(), sketch.into_bytes(), "pfadd")?;
     }
     Ok(is_changed)
 }
@@ -95,8 +95,7 @@ pub fn merge(db: &mut Db, target: &KeyAt, sources: &[KeyAt]) -> Result<()> {
         sketch.raise(register, run)?;
     }
     sketch.forget_count();
-    let expire_at_ms = old.as_ref().and_then(|old| old.expire_at_ms);
-    db.write_string(target, old.as_ref(), sketch.into_bytes(), expire_at_ms)
+    strings::update(db, target, old.as_ref(), sketch.into_bytes(), "pfadd")
 }
 
 /// The highest of each register under all keys, and whether any of them is dense.
@@ -104,7 +103,7 @@ fn union(db: &mut Db, keys: &[KeyAt]) -> Result<(Vec<u8>, bool)> {
     let mut registers = vec![0; REGISTERS];
     let mut is_dense = false;
     for key in keys {
-        if let Some((_, value)) = db.find_string(key)? {
+        if let Some(value) = strings::get(db, key)? {
             let sketch = Sketch::read(&value)?;
             is_dense |= sketch.is_dense();
             sketch.raise_all(&mut registers)?;

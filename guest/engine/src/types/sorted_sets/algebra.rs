@@ -54,7 +54,10 @@ impl Source {
     /// WRONGTYPE where the key holds neither a set nor a sorted set.
     pub fn find(db: &mut Db, at: KeyAt) -> Result<Self> {
         let collection = match db.find(&at)? {
-            None => None,
+            None => {
+                db.notify_miss(&at);
+                None
+            }
             Some(meta) => {
                 let collection = meta.collection().filter(|found| matches!(found.kind, Kind::Set | Kind::SortedSet));
                 Some(collection.ok_or(texts::WRONG_TYPE)?)

@@ -16,6 +16,7 @@ mod ranks;
 use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result};
+use crate::events::Classes;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordKey};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
@@ -127,6 +128,10 @@ pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Re
 /// # Errors
 /// See the module.
 pub fn add(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition) -> Result<Added> {
+    change(db, at, pairs, condition, "zadd")
+}
+
+fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition, event: &'static str) -> Result<Added> {
     let found = find(db, at)?;
     if found.is_none() && condition.members == Members::Existing {
         return Ok(Added::default());
@@ -161,6 +166,7 @@ pub fn add(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition
         }
     }
     write(db, at, old.as_ref(), Collection { count: set.count.saturating_add(done.added), ..set })?;
+    db.notify(Classes::SORTED_SET, event, at);
     Ok(done)
 }
 
@@ -178,7 +184,7 @@ pub fn increment(db: &mut Db, at: &KeyAt, member: Bytes, increment: f64, conditi
     if !condition.allows(current, sum) {
         return Ok(None);
     }
-    add(db, at, &[(sum, member)], Condition::default())?;
+    change(db, at, &[(sum, member)], Condition::default(), "zincr")?;
     Ok(Some(sum))
 }
 
@@ -191,7 +197,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let distinct: Vec<Bytes> = members.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let scores = scores_in(db, at, set, &distinct)?;
     let present: Vec<Member> = distinct.into_iter().zip(scores).filter_map(|(member, score)| Some((member, score?))).collect();
-    erase(db, at, &old, set, &present)
+    erase(db, at, (&old, set), &present, "zrem")
 }
 
 /// Removes the first `count` members in `direction`, all where there are not so many, and returns them in that order.
@@ -208,7 +214,11 @@ pub fn pop(db: &mut Db, at: &KeyAt, direction: Direction, count: u64) -> Result<
         let (score, member) = db.layout.decode_scored(&key, &value)?;
         popped.push((member, score));
     }
-    erase(db, at, &old, set, &popped)?;
+    let event = match direction {
+        Direction::Forward => "zpopmin",
+        Direction::Reverse => "zpopmax",
+    };
+    erase(db, at, (&old, set), &popped, event)?;
     Ok(popped)
 }
 
@@ -225,22 +235,25 @@ pub fn pop_first(db: &mut Db, keys: &[KeyAt], direction: Direction, count: u64) 
     Ok(None)
 }
 
-/// Puts a sorted set of these members, each once, in the place of whatever is under the key; removes the key where there are none.
+/// Puts a sorted set of these members, each once, in the place of whatever is under the key, and tells the event; removes the key
+/// where there are none.
 ///
 /// # Errors
 /// Store errors.
-pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member]) -> Result<()> {
-    let old = db.find(at)?;
+pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str) -> Result<()> {
     if members.is_empty() {
-        return if old.is_some() { db.write(at, old.as_ref(), None) } else { Ok(()) };
+        return db.remove(at).map(|_| ());
     }
+    let old = db.find(at)?;
     let set = db.new_collection(Kind::SortedSet, old.as_ref())?;
     for (member, score) in members {
         put(db, at, set.version, member, *score)?;
     }
     let count = u64::try_from(members.len()).unwrap_or(u64::MAX);
     let new = Meta { expire_at_ms: None, body: Body::Collection(Collection { count, ..set }) };
-    db.write(at, old.as_ref(), Some(&new))
+    db.write(at, old.as_ref(), Some(&new))?;
+    db.notify(Classes::SORTED_SET, event, at);
+    Ok(())
 }
 
 /// Hands members drawn at random, each with the same probability, with their scores to `visit`; none where there is no sorted set.
@@ -296,8 +309,8 @@ fn put(db: &mut Db, at: &KeyAt, version: u64, member: &Bytes, score: f64) -> Res
     Ok(db.transaction.put(keyspace, key, value)?)
 }
 
-/// Removes members that the set has with these scores. Returns how many.
-fn erase(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, members: &[Member]) -> Result<u64> {
+/// Removes members that the set has with these scores, and tells the event where there are any. Returns how many.
+fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Member], event: &'static str) -> Result<u64> {
     if members.is_empty() {
         return Ok(0);
     }
@@ -308,6 +321,7 @@ fn erase(db: &mut Db, at: &KeyAt, old: &Meta, set: Collection, members: &[Member
         db.transaction.delete(keyspace, key)?;
     }
     let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
+    db.notify(Classes::SORTED_SET, event, at);
     db.write_collection(at, Some(old), Collection { count: set.count.saturating_sub(erased), ..set })?;
     Ok(erased)
 }

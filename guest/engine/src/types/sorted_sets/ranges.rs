@@ -86,7 +86,10 @@ impl Selection {
 pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(Bytes, f64)) -> Result<()> {
     match find(db, at)? {
         Some((_, set)) => walk(db, at, set, selection, visit),
-        None => Ok(()),
+        None => {
+            db.notify_miss(at);
+            Ok(())
+        }
     }
 }
 
@@ -136,8 +139,13 @@ pub fn count(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
 pub fn remove(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
     let Some((old, set)) = find(db, at)? else { return Ok(0) };
     let mut members = Vec::new();
+    let event = match range {
+        Range::Ranks(..) => "zremrangebyrank",
+        Range::Scores(..) => "zremrangebyscore",
+        Range::Members(..) => "zremrangebylex",
+    };
     walk(db, at, set, &Selection::all_of(range), |member, score| members.push((member, score)))?;
-    erase(db, at, &old, set, &members)
+    erase(db, at, (&old, set), &members, event)
 }
 
 fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(Bytes, f64)) -> Result<()> {

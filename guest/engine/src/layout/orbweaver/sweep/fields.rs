@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::layout::field_expiry::{FieldExpiries, FieldIndex, is_gone};
 use crate::layout::orbweaver::field_expiry::{decode, hashes_due, of_hash};
 use crate::layout::orbweaver::{Orbweaver, records};
-use crate::layout::{Body, Collection, KeyAt, Layout, Meta, Swept};
+use crate::layout::{Body, Collection, Expired, KeyAt, Layout, Meta, Swept};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -45,6 +45,7 @@ impl Sweep<'_, '_> {
             return Ok(done);
         }
         let (layout, now_ms, mut room) = (self.layout, self.now_ms, room);
+        let mut gone: Vec<(KeyAt, Expired)> = Vec::new();
         let mut transaction = layout.begin_on_keys(self.store, hashes.iter().map(|due| &due.at))?;
         for due in hashes {
             // A hash that was renamed meanwhile has its lock under another key; the next sweep goes there.
@@ -52,11 +53,22 @@ impl Sweep<'_, '_> {
                 continue;
             }
             match layout.find_readable(&mut transaction, &due.at)?.filter(|meta| of_hash(Some(meta)).as_ref() == Some(&due.record)) {
-                Some(meta) => match layout.remove_fields(&mut transaction, &due.at, &meta, now_ms, room, &mut done) {
-                    // Nothing of it is changed: the check will name what is wrong.
-                    Err(Error::Corrupt(_)) => {}
-                    left => room = left?,
-                },
+                Some(meta) => {
+                    let keys_before = done.expired_keys;
+                    match layout.remove_fields(&mut transaction, &due.at, &meta, now_ms, room, &mut done) {
+                        // Nothing of it is changed: the check will name what is wrong.
+                        Err(Error::Corrupt(_)) => {}
+                        left => {
+                            let left = left?;
+                            if done.expired_keys > keys_before {
+                                gone.push((due.at.clone(), Expired::LastFields));
+                            } else if left < room {
+                                gone.push((due.at.clone(), Expired::Fields));
+                            }
+                            room = left;
+                        }
+                    }
+                }
                 // No hash has it: a program that does not know these records removed the key.
                 None => {
                     transaction.delete(layout.field_expiry, due.record.clone())?;
@@ -65,6 +77,7 @@ impl Sweep<'_, '_> {
             }
         }
         transaction.commit()?;
+        gone.into_iter().for_each(|(at, expired)| (self.on_expired)(at, expired));
         Ok(done)
     }
 }

@@ -1,0 +1,52 @@
+//! The answers of a call on their way: those to the deliveries, and behind them those to other connections.
+
+use super::Answer;
+use super::pubsub::Push;
+use std::collections::BTreeMap;
+
+/// Answers, found by the position of their delivery or by their connection.
+pub struct Answers {
+    list: Vec<Answer>,
+    /// Where the answer to a connection is; filled when it is first asked for.
+    positions: BTreeMap<u64, usize>,
+}
+
+impl Answers {
+    /// An answer for each delivery, given by their connections.
+    pub fn to(connections: impl Iterator<Item = u64>) -> Self {
+        let list = connections.map(|connection| Answer { connection, ..Answer::default() }).collect();
+        Self { list, positions: BTreeMap::new() }
+    }
+
+    /// The answer to the delivery at a position.
+    pub fn at(&mut self, position: usize) -> Option<&mut Answer> {
+        self.list.get_mut(position)
+    }
+
+    /// The answer to a connection: a new one where it has not delivered anything.
+    pub fn of(&mut self, connection: u64) -> Option<&mut Answer> {
+        if self.positions.is_empty() {
+            self.positions = self.list.iter().zip(0..).map(|(answer, position)| (answer.connection, position)).collect();
+        }
+        let position = *self.positions.entry(connection).or_insert(self.list.len());
+        if position == self.list.len() {
+            self.list.push(Answer { connection, ..Answer::default() });
+        }
+        self.list.get_mut(position)
+    }
+
+    /// Appends messages to the answers of their connections. Returns how many bytes they are.
+    pub fn push(&mut self, pushes: &[Push]) -> usize {
+        for push in pushes {
+            if let Some(answer) = self.of(push.connection) {
+                answer.output.extend_from_slice(&push.bytes);
+            }
+        }
+        pushes.iter().map(|push| push.bytes.len()).sum()
+    }
+
+    /// The answers in their order.
+    pub fn into_list(self) -> Vec<Answer> {
+        self.list
+    }
+}
