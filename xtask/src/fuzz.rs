@@ -27,7 +27,7 @@ const INPUT_SECONDS: u32 = 20;
 /// Fuzzes the targets of these names, all of them where there is no name.
 pub fn fuzz(targets: &[String], seconds: Option<u64>) -> Result<()> {
     setup::fuzz()?;
-    let folder = &folder();
+    let folder = &command::root().join("fuzz");
     let all = all_targets(&folder.join("fuzz_targets"))?;
     if let Some(unknown) = targets.iter().find(|name| !all.contains(name)) {
         bail!("there is no fuzz target {unknown}; there are {}", all.join(", "));
@@ -40,12 +40,6 @@ pub fn fuzz(targets: &[String], seconds: Option<u64>) -> Result<()> {
         run(&programs.join(target), target, folder, seconds)?;
     }
     Ok(())
-}
-
-/// The folder fuzz/ beside this crate's, whatever folder cargo was called in.
-fn folder() -> PathBuf {
-    let own = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    own.as_deref().and_then(Path::parent).unwrap_or(Path::new(".")).join("fuzz")
 }
 
 fn seconds_of_environment() -> Result<u64> {
@@ -124,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_target_has_a_kept_corpus_and_a_row_in_the_manifest() {
-        let folder = folder();
+        let folder = command::root().join("fuzz");
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let targets = all_targets(&folder.join("fuzz_targets")).unwrap();
         assert!(!targets.is_empty());

@@ -18,8 +18,10 @@ struct Step {
 type Times = Vec<(&'static str, Duration)>;
 
 /// In the dev profile, with its checks for arithmetic overflow; neither RocksDB nor wasmtime is built.
-const LIGHT: [Step; 4] = [
+const LIGHT: [Step; 5] = [
     Step { name: "formatting", cargo: "fmt --all --check" },
+    // Another workspace.
+    Step { name: "formatting: fuzz targets", cargo: "fmt --manifest-path fuzz/Cargo.toml --check" },
     Step {
         name: "lints: engine, component",
         cargo: "clippy --package orbweaver-engine --package orbweaver-guest --package xtask --all-targets -- -D warnings",
@@ -82,7 +84,9 @@ impl Step {
     fn run(&self, cargo: &mut Command, times: &mut Times) -> Result<()> {
         let line = self.cargo.replace("HOST", command::HOST_PACKAGES);
         println!("\n=== {}: cargo {line}", self.name);
-        timed(self.name, times, || command::run(cargo.args(line.split(' ')).env("RUSTDOCFLAGS", "-D warnings")))
+        timed(self.name, times, || {
+            command::run(cargo.args(line.split(' ')).current_dir(command::root()).env("RUSTDOCFLAGS", "-D warnings"))
+        })
     }
 }
 

@@ -305,24 +305,6 @@ fn random_fields_are_different_ones_unless_asked_otherwise() {
 }
 
 #[test]
-fn every_field_is_drawn_about_equally_often() {
-    let mut client = client_with_a_hundred_fields();
-    for command in ["HRANDFIELD h -20000", "HRANDFIELD h 3", "HRANDFIELD h"] {
-        let mut drawn: BTreeMap<String, usize> = BTreeMap::new();
-        let mut total = 0;
-        while total < 20_000 {
-            let reply = client.run(command);
-            let fields = if reply.starts_with('*') { elements(&reply) } else { elements(&format!("*1 {reply}")) };
-            total += fields.len();
-            fields.into_iter().for_each(|field| *drawn.entry(field).or_default() += 1);
-        }
-        // 200 each, with a standard deviation of 14.
-        assert_eq!(drawn.len(), 100, "{command}");
-        assert!(drawn.values().all(|times| (130..270).contains(times)), "{command}: {drawn:?}");
-    }
-}
-
-#[test]
 fn hscan_takes_the_options_of_redis() {
     check(
         &mut Client::new(),

@@ -689,19 +689,3 @@ fn sets_are_sources_with_the_score_1() {
     );
     assert_eq!(keeper.check(1000), Vec::<String>::new());
 }
-
-#[test]
-fn every_member_is_drawn_about_equally_often() {
-    let mut client = Client::new();
-    let pairs: String = (0..100).map(|number| format!(" {} m{number}", number % 7)).collect();
-    assert_eq!(client.run(&format!("ZADD z{pairs}")), ":100");
-    for count in [1, 2, 50, 99, 100, 101] {
-        let drawn = elements(&client.run(&format!("ZRANDMEMBER z {count}")));
-        let different: BTreeSet<&String> = drawn.iter().collect();
-        assert_eq!((drawn.len(), different.len()), (count.min(100), count.min(100)), "count {count}");
-    }
-    let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    elements(&client.run("ZRANDMEMBER z -20000")).into_iter().for_each(|member| *times.entry(member).or_default() += 1);
-    // 200 each, with a standard deviation of 14.
-    assert!(times.len() == 100 && times.values().all(|times| (130..270).contains(times)), "{times:?}");
-}
