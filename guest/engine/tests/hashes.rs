@@ -6,7 +6,7 @@ mod common;
 use common::Client;
 use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::store::{MemoryStore, Store};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 const NIL: &str = "$-1";
 const WRONG_TYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";

@@ -8,20 +8,12 @@ use common::Client;
 use keeper::Keeper;
 use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::store::{MemoryStore, Store};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs commands one after the other and compares each reply.
 fn check(client: &mut Client, steps: &[(&str, &str)]) {
     for (number, (command, reply)) in steps.iter().enumerate() {
         assert_eq!(client.run(command), *reply, "step {number}: {command}");
     }
-}
-
-/// The elements of an array of bulk strings.
-fn elements(reply: &str) -> Vec<String> {
-    let words: Vec<&str> = reply.split(' ').collect();
-    assert!(words[0].starts_with('*'), "{reply}");
-    words[1..].chunks(2).map(|pair| pair[1].to_owned()).collect()
 }
 
 #[test]
