@@ -133,7 +133,7 @@ proptest! {
     ) {
         // A list that ends at the last index at the latest.
         let head = if kind == Kind::List { head.min(u64::MAX - count) } else { 0 };
-        let bodies = [Body::Collection(Collection { kind, version, count, head }), Body::String(value.into())];
+        let bodies = [Body::Collection(Collection { kind, version, count, head, expiries: None }), Body::String(value.into())];
         for body in bodies {
             let meta = Meta { expire_at_ms: at, body };
             prop_assert_eq!(records::decode_meta(&records::encode_meta(&meta)), Ok(meta));
@@ -141,15 +141,16 @@ proptest! {
     }
 
     #[test]
-    fn field_values_and_garbage_are_read_back(kind in kind(), version in number(), number in number(), space: u32, value in name()) {
+    fn field_values_and_garbage_are_read_back(kind in kind(), version in number(), number in number(), space: u32, value in name(), expire: bool) {
         for expire_at_ms in [None, Some(number)] {
             let field = FieldValue { expire_at_ms, value: Bytes::from(value.clone()) };
             prop_assert_eq!(records::decode_field_value(&records::encode_field_value(&field)), Ok(field));
         }
+        let fields_expire = expire && kind == Kind::Hash;
         let all = [
-            Garbage::Collection { version, kind, count: number },
+            Garbage::Collection { version, kind, count: number, fields_expire },
             Garbage::Space(space),
-            Garbage::Unfinished { version, kind, renewed_at_ms: number },
+            Garbage::Unfinished { version, kind, renewed_at_ms: number, fields_expire },
         ];
         for garbage in all {
             let (key, value) = records::encode_garbage(&garbage);
