@@ -5,13 +5,13 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use orbweaver_engine::layout::lock_key;
-use orbweaver_engine::layout::orbweaver::records;
+use orbweaver_engine::layout::orbweaver::{field_expiry, records};
 
 fuzz_target!(|data: &[u8]| {
     let [decoder, length, rest @ ..] = data else { return };
     let (key, value) = rest.split_at(rest.len().min(usize::from(*length)));
     let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
-    match decoder % 8 {
+    match decoder % 9 {
         0 => {
             if let Ok(meta) = records::decode_meta(&value) {
                 assert_eq!(records::encode_meta(&meta), value);
@@ -47,9 +47,14 @@ fuzz_target!(|data: &[u8]| {
                 assert_eq!(records::encode_expiry_key(at, &lock_key(space, &user_key)), key);
             }
         }
-        _ => {
+        7 => {
             if let Ok(garbage) = records::decode_garbage(&key, &value) {
                 assert_eq!(records::encode_garbage(&garbage), (key, value));
+            }
+        }
+        _ => {
+            if let Ok(record) = field_expiry::decode(&key) {
+                assert_eq!(field_expiry::encode(&record), key);
             }
         }
     }
