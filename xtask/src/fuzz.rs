@@ -61,7 +61,7 @@ fn build(folder: &Path) -> Result<PathBuf> {
     let host = host_triple()?;
     let target_directory = command::target_directory().join("fuzz");
     // With a --target, the flags are not for build scripts and procedural macros.
-    let arguments = ["build", "--release", "--locked", "--bins", "--target", &host];
+    let arguments = ["build", "--release", "--bins", "--target", &host];
     let mut cargo = command::cargo();
     cargo.args(arguments).arg("--manifest-path").arg(folder.join("Cargo.toml")).arg("--target-dir").arg(&target_directory);
     command::run(cargo.env("RUSTFLAGS", COVERAGE).env_remove("CARGO_ENCODED_RUSTFLAGS"))?;
