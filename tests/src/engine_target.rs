@@ -145,7 +145,8 @@ impl Target for EngineTarget {
     }
 }
 
-fn decode_all(output: &Bytes, expected: usize) -> io::Result<Vec<Value>> {
+/// Replies to so many commands, and nothing else.
+pub(crate) fn decode_all(output: &Bytes, expected: usize) -> io::Result<Vec<Value>> {
     let mut replies = Vec::with_capacity(expected);
     let mut rest = output.clone();
     while replies.len() < expected {

@@ -13,6 +13,7 @@ pub mod differential;
 pub mod engine_target;
 pub mod generator;
 pub mod known_differences;
+pub mod model;
 pub mod offline;
 pub mod orbweaver_server;
 pub mod process;

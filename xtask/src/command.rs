@@ -23,6 +23,12 @@ pub fn target_directory() -> PathBuf {
     program.parent().and_then(Path::parent).unwrap_or(Path::new("target")).to_owned()
 }
 
+/// The root of the workspace, whatever folder cargo was called in.
+pub fn root() -> PathBuf {
+    let own = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    own.as_deref().and_then(Path::parent).unwrap_or(Path::new(".")).to_owned()
+}
+
 /// The cargo that runs this program, so that a toolchain chosen with `cargo +NAME xtask` is kept.
 pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")))

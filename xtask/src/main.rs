@@ -1,10 +1,11 @@
 #![cfg_attr(test, allow(clippy::panic, clippy::unwrap_used))]
-//! The developer's verbs, `cargo xtask setup | run | test | bench | docs`.
+//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs`.
 
 mod bench;
 mod command;
 mod docs;
 mod first_build;
+mod fuzz;
 mod packages;
 mod python;
 mod run;
@@ -58,6 +59,19 @@ enum Verb {
         quick: bool,
     },
 
+    /// Fuzz the readers of foreign bytes, each target for some seconds after its kept corpus
+    ///
+    /// Builds the targets of fuzz/ with the workspace's own toolchain; neither cargo-fuzz nor a nightly toolchain is needed.
+    #[command(after_help = "Examples:\n  cargo xtask fuzz\n  cargo xtask fuzz commands --seconds 600")]
+    Fuzz {
+        /// Which ones; all of them when none is named
+        #[arg(value_name = "TARGET")]
+        targets: Vec<String>,
+        /// How long each; without it what ORBWEAVER_FUZZ_SECONDS says, or 10
+        #[arg(long)]
+        seconds: Option<u64>,
+    },
+
     /// Measure, and print the table of ratios
     ///
     /// Builds in release and runs the program `bench` of the crate `orbweaver-tests`.
@@ -89,6 +103,7 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Setup => setup::everything(),
         Verb::Run { arguments } => run::run(&arguments),
         Verb::Test { quick } => test::test(quick),
+        Verb::Fuzz { targets, seconds } => fuzz::fuzz(&targets, seconds),
         Verb::Bench { arguments } => bench::bench(&arguments),
         Verb::Docs => docs::docs(),
     }

@@ -16,9 +16,12 @@ pub struct Need {
     is_present: fn() -> bool,
 }
 
+/// What building anything in C++ needs.
+pub const COMPILER: Need = Need { package: "g++", purpose: "compiling RocksDB and libFuzzer", is_present: || runs("c++", &["--version"]) };
+
 /// What building RocksDB needs.
 pub const BUILD: [Need; 3] = [
-    Need { package: "g++", purpose: "compiling RocksDB", is_present: || runs("c++", &["--version"]) },
+    COMPILER,
     Need { package: "clang", purpose: "reading RocksDB's C header", is_present: || runs("clang", &["--version"]) },
     Need { package: "libclang-dev", purpose: "reading RocksDB's C header", is_present: libclang_is_present },
 ];

@@ -17,6 +17,12 @@ pub fn build() -> Result<()> {
     packages::install_missing(packages::BUILD.iter())
 }
 
+/// What building the fuzzer needs, which is C++.
+pub fn fuzz() -> Result<()> {
+    light()?;
+    packages::install_missing([&packages::COMPILER].into_iter())
+}
+
 /// What running the tests needs; the path of the Python that has redis-py.
 pub fn test() -> Result<PathBuf> {
     light()?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{command, first_build, setup};
+use crate::{command, first_build, fuzz, setup};
 
 /// One check: a cargo command under a name.
 struct Step {
@@ -18,8 +18,10 @@ struct Step {
 type Times = Vec<(&'static str, Duration)>;
 
 /// In the dev profile, with its checks for arithmetic overflow; neither RocksDB nor wasmtime is built.
-const LIGHT: [Step; 4] = [
+const LIGHT: [Step; 5] = [
     Step { name: "formatting", cargo: "fmt --all --check" },
+    // Another workspace.
+    Step { name: "formatting: fuzz targets", cargo: "fmt --manifest-path fuzz/Cargo.toml --check" },
     Step {
         name: "lints: engine, component",
         cargo: "clippy --package orbweaver-engine --package orbweaver-guest --package xtask --all-targets -- -D warnings",
@@ -58,7 +60,19 @@ fn all(times: &mut Times) -> Result<()> {
     light(times)?;
     println!();
     first_build::announce();
-    HEAVY.iter().try_for_each(|step| step.run(with_python(&mut command::cargo(), &python), times))
+    HEAVY.iter().try_for_each(|step| step.run(with_python(&mut command::cargo(), &python), times))?;
+    timed("fuzzing", times, || {
+        println!("\n=== fuzzing: cargo xtask fuzz");
+        fuzz::fuzz(&[], None)
+    })
+}
+
+/// Notes what a step took, also where it failed.
+fn timed(name: &'static str, times: &mut Times, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let start = Instant::now();
+    let result = work();
+    times.push((name, start.elapsed()));
+    result.with_context(|| format!("the step \"{name}\" failed"))
 }
 
 /// The tests start this Python for a client that is not ours.
@@ -70,10 +84,9 @@ impl Step {
     fn run(&self, cargo: &mut Command, times: &mut Times) -> Result<()> {
         let line = self.cargo.replace("HOST", command::HOST_PACKAGES);
         println!("\n=== {}: cargo {line}", self.name);
-        let start = Instant::now();
-        let result = command::run(cargo.args(line.split(' ')).env("RUSTDOCFLAGS", "-D warnings"));
-        times.push((self.name, start.elapsed()));
-        result.with_context(|| format!("the step \"{}\" failed", self.name))
+        timed(self.name, times, || {
+            command::run(cargo.args(line.split(' ')).current_dir(command::root()).env("RUSTDOCFLAGS", "-D warnings"))
+        })
     }
 }
 

@@ -370,53 +370,6 @@ fn only_what_changes_a_set_is_a_change_for_watchers() {
     assert_eq!(revision_after("SINTERSTORE s missing"), before);
 }
 
-/// Pearson's statistic of counts that are expected to be equal.
-fn chi_square(counts: &BTreeMap<String, u32>) -> f64 {
-    let total: u32 = counts.values().sum();
-    let expected = f64::from(total) / f64::from(u32::try_from(counts.len()).unwrap());
-    counts.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
-}
-
-#[test]
-fn every_member_is_drawn_equally_often() {
-    let mut client = Client::new();
-    add_all(&mut client, "s", (0..100).map(|number| format!("m{number}")));
-    for command in ["SRANDMEMBER s", "SRANDMEMBER s 3", "SRANDMEMBER s 60", "SRANDMEMBER s -10000", "SPOP s", "SPOP s 3"] {
-        let (mut counts, mut total) = (BTreeMap::new(), 0);
-        while total < 10_000 {
-            let reply = client.run(command);
-            let drawn = if reply.starts_with('*') { members(&reply) } else { members(&format!("*1 {reply}")) };
-            total += drawn.len();
-            if command.starts_with("SPOP") {
-                assert_eq!(client.run("SCARD s"), format!(":{}", 100 - drawn.len()));
-                add_all(&mut client, "s", drawn.clone());
-            }
-            drawn.into_iter().for_each(|member| *counts.entry(member).or_default() += 1);
-        }
-        assert_eq!(counts.len(), 100, "{command}");
-        // Ninety-nine degrees of freedom: one fair draw in a thousand is above 148.2.
-        assert!(chi_square(&counts) < 148.2, "{command}: {counts:?}");
-    }
-}
-
-#[test]
-fn every_choice_of_members_is_equally_likely() {
-    let mut client = Client::new();
-    for command in ["SRANDMEMBER s 2", "SPOP s 2"] {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        for _ in 0..5000 {
-            client.run("SADD s a b c d e");
-            let mut pair = members(&client.run(command));
-            pair.sort();
-            assert_ne!(pair[0], pair[1]);
-            *counts.entry(pair.concat()).or_default() += 1;
-        }
-        assert_eq!(counts.len(), 10, "{command}");
-        // Nine degrees of freedom: one fair draw in a thousand is above 27.9.
-        assert!(chi_square(&counts) < 27.9, "{command}: {counts:?}");
-    }
-}
-
 #[test]
 fn large_sets_are_popped_without_a_member_lost_or_seen_twice() {
     let mut client = Client::new();

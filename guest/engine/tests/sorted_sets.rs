@@ -8,20 +8,12 @@ use common::Client;
 use keeper::Keeper;
 use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::store::{MemoryStore, Store};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs commands one after the other and compares each reply.
 fn check(client: &mut Client, steps: &[(&str, &str)]) {
     for (number, (command, reply)) in steps.iter().enumerate() {
         assert_eq!(client.run(command), *reply, "step {number}: {command}");
     }
-}
-
-/// The elements of an array of bulk strings.
-fn elements(reply: &str) -> Vec<String> {
-    let words: Vec<&str> = reply.split(' ').collect();
-    assert!(words[0].starts_with('*'), "{reply}");
-    words[1..].chunks(2).map(|pair| pair[1].to_owned()).collect()
 }
 
 #[test]
@@ -688,20 +680,4 @@ fn sets_are_sources_with_the_score_1() {
         ],
     );
     assert_eq!(keeper.check(1000), Vec::<String>::new());
-}
-
-#[test]
-fn every_member_is_drawn_about_equally_often() {
-    let mut client = Client::new();
-    let pairs: String = (0..100).map(|number| format!(" {} m{number}", number % 7)).collect();
-    assert_eq!(client.run(&format!("ZADD z{pairs}")), ":100");
-    for count in [1, 2, 50, 99, 100, 101] {
-        let drawn = elements(&client.run(&format!("ZRANDMEMBER z {count}")));
-        let different: BTreeSet<&String> = drawn.iter().collect();
-        assert_eq!((drawn.len(), different.len()), (count.min(100), count.min(100)), "count {count}");
-    }
-    let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    elements(&client.run("ZRANDMEMBER z -20000")).into_iter().for_each(|member| *times.entry(member).or_default() += 1);
-    // 200 each, with a standard deviation of 14.
-    assert!(times.len() == 100 && times.values().all(|times| (130..270).contains(times)), "{times:?}");
 }

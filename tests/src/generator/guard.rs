@@ -42,18 +42,23 @@ pub fn is_fit(command: &Args) -> bool {
             options(b"AUTH", command) <= 1 && options(b"SETNAME", &command[..before_the_last]) == 0
         }
         // Redis 7.2 takes a command without arguments here: the arity is -3, not -4.
-        b"COMMAND" => command.len() != 3 || !command[1].to_ascii_uppercase().starts_with(b"GETKEYS"),
-        // Redis 7.0 has no WITHSCORE, so it refuses further words when they are queued, Redis 7.2 when they are executed.
-        b"ZRANK" | b"ZREVRANK" => command.len() <= 3,
+        b"COMMAND" if command.len() > 3 => is_fit_as_rank(&command[2..]),
+        b"COMMAND" => command.len() < 3 || !command[1].to_ascii_uppercase().starts_with(b"GETKEYS"),
         // Would close this connection.
         b"CLIENT" => !command.iter().any(|word| word.eq_ignore_ascii_case(b"KILL")) || command.len() < 5,
-        _ => true,
+        _ => is_fit_as_rank(command),
     }
 }
 
 /// Whether somebody waits no longer than a moment. Redis 7.0 has other texts for long times.
 fn is_fit_as_timeout(word: &[u8]) -> bool {
     TIMEOUTS.iter().any(|known| known.as_bytes() == word)
+}
+
+/// Redis 7.0 has no WITHSCORE, so it refuses further words when they are queued, Redis 7.2 when they are executed.
+fn is_fit_as_rank(command: &[Vec<u8>]) -> bool {
+    let is_rank = [&b"ZRANK"[..], b"ZREVRANK"].iter().any(|name| command[0].eq_ignore_ascii_case(name));
+    !is_rank || command.len() <= 3
 }
 
 /// Whether a bit there makes no long string: alone or, with `#`, as the number of a field of 1 to 64 bits.

@@ -1,4 +1,4 @@
-//! Drawing records of a collection at random, each with the same probability.
+//! Drawing records of a collection at random, each with the same probability. `docs/sampling.md` says what was weighed.
 //!
 //! A store in byte order has no positions to jump to. So ranks are drawn, and the collection is read up to them, each half from
 //! its own end: a quarter of the records on average for a single draw, nearly all of them for many. What is

@@ -1,0 +1,141 @@
+//! Random draws are uniform: counts of what is drawn against Pearson's chi-square statistic, with a fixed seed. `docs/sampling.md` says
+//! how draws are made and what they cost.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod common;
+mod measured;
+
+use common::Client;
+use measured::Measured;
+use orbweaver_engine::store::MemoryStore;
+use std::collections::{BTreeMap, BTreeSet};
+
+const SIZE: usize = 100;
+/// Ninety-nine degrees of freedom: one fair draw in a thousand is above this.
+const LIMIT_OF_100: f64 = 148.2;
+/// Nine degrees of freedom, as before.
+const LIMIT_OF_10: f64 = 27.9;
+
+/// A set `s`, a hash `h` and a sorted set `z` of so many members: m000, m001 and so on. All scores are equal or nearly so.
+fn fill(client: &mut Client, size: usize) {
+    for number in 0..size {
+        client.run(&format!("SADD s m{number:03}"));
+        client.run(&format!("HSET h m{number:03} value"));
+        client.run(&format!("ZADD z {} m{number:03}", number % 3));
+    }
+}
+
+/// The members within a reply.
+fn drawn(reply: &str) -> Vec<String> {
+    reply.split(' ').filter(|word| word.starts_with('m')).map(str::to_owned).collect()
+}
+
+/// Pearson's statistic of how often each of `size` outcomes was met, all of which are equally likely.
+fn chi_square(counts: &BTreeMap<String, u32>, size: usize) -> f64 {
+    assert_eq!(counts.len(), size, "every outcome is met");
+    let total: u32 = counts.values().sum();
+    let expected = f64::from(total) / f64::from(u32::try_from(size).unwrap());
+    counts.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
+}
+
+#[test]
+fn every_member_is_drawn_equally_often() {
+    let mut client = Client::new();
+    fill(&mut client, SIZE);
+    for name in ["SRANDMEMBER s", "HRANDFIELD h", "ZRANDMEMBER z"] {
+        for count in ["", " 7", " 60", " -9", " -1000"] {
+            let (command, mut counts, mut total) = (format!("{name}{count}"), BTreeMap::new(), 0);
+            while total < 5_000 {
+                let members = drawn(&client.run(&command));
+                assert!(!members.is_empty(), "{command}");
+                total += members.len();
+                members.into_iter().for_each(|member| *counts.entry(member).or_default() += 1);
+            }
+            let statistic = chi_square(&counts, SIZE);
+            assert!(statistic < LIMIT_OF_100, "{command}: {statistic}");
+        }
+    }
+}
+
+#[test]
+fn a_positive_count_draws_different_members_and_a_negative_one_draws_as_often_as_it_says() {
+    let mut client = Client::new();
+    fill(&mut client, SIZE);
+    for name in ["SRANDMEMBER s", "HRANDFIELD h", "ZRANDMEMBER z"] {
+        for count in [1, 2, 50, 99, 100, 101] {
+            let members = drawn(&client.run(&format!("{name} {count}")));
+            let different: BTreeSet<&String> = members.iter().collect();
+            assert_eq!((members.len(), different.len()), (count.min(SIZE), count.min(SIZE)), "{name} {count}");
+            assert_eq!(drawn(&client.run(&format!("{name} -{count}"))).len(), count);
+        }
+    }
+}
+
+#[test]
+fn every_member_is_popped_equally_often() {
+    let mut client = Client::new();
+    fill(&mut client, SIZE);
+    for command in ["SPOP s", "SPOP s 7", "SPOP s 60"] {
+        let (mut counts, mut total) = (BTreeMap::new(), 0);
+        while total < 5_000 {
+            let members = drawn(&client.run(command));
+            assert_eq!(client.run("SCARD s"), format!(":{}", SIZE - members.len()));
+            client.run(&format!("SADD s {}", members.join(" ")));
+            total += members.len();
+            members.into_iter().for_each(|member| *counts.entry(member).or_default() += 1);
+        }
+        let statistic = chi_square(&counts, SIZE);
+        assert!(statistic < LIMIT_OF_100, "{command}: {statistic}");
+    }
+}
+
+#[test]
+fn every_choice_of_two_members_is_equally_likely() {
+    let mut client = Client::new();
+    fill(&mut client, 5);
+    for command in ["SRANDMEMBER s 2", "HRANDFIELD h 2", "ZRANDMEMBER z 2", "SPOP s 2"] {
+        let mut counts = BTreeMap::new();
+        for _ in 0..5000 {
+            let mut pair = drawn(&client.run(command));
+            client.run("SADD s m000 m001 m002 m003 m004");
+            pair.sort();
+            assert_ne!(pair[0], pair[1], "{command}");
+            *counts.entry(pair.concat()).or_default() += 1;
+        }
+        let statistic = chi_square(&counts, 10);
+        assert!(statistic < LIMIT_OF_10, "{command}: {statistic}");
+    }
+}
+
+/// The second of two draws with repetition does not depend on the first.
+#[test]
+fn repeated_draws_are_independent() {
+    let mut client = Client::new();
+    fill(&mut client, 10);
+    for command in ["SRANDMEMBER s -2", "HRANDFIELD h -2", "ZRANDMEMBER z -2"] {
+        let mut counts = BTreeMap::new();
+        for _ in 0..5_000 {
+            *counts.entry(drawn(&client.run(command)).concat()).or_default() += 1;
+        }
+        let statistic = chi_square(&counts, 100);
+        assert!(statistic < LIMIT_OF_100, "{command}: {statistic}");
+    }
+}
+
+#[test]
+fn a_single_draw_reads_a_quarter_of_the_members_and_never_more_than_half() {
+    const LARGE: usize = 20_000;
+    const DRAWS: usize = 200;
+    let store = MemoryStore::new();
+    let mut filler = Client::on(&store);
+    for first in (0..LARGE).step_by(1000) {
+        let members: Vec<String> = (first..first + 1000).map(|number| format!("m{number}")).collect();
+        filler.run(&format!("SADD s {}", members.join(" ")));
+    }
+    let mut set = Measured::on(store);
+    let costs: Vec<usize> = (0..DRAWS).map(|_| set.cost_of("SRANDMEMBER s").0.records_read).collect();
+    let average = costs.iter().sum::<usize>() / DRAWS;
+    assert!((LARGE / 5..LARGE * 3 / 10).contains(&average), "{average}");
+    // The head of the set, and the rest of the last page.
+    assert!(costs.iter().all(|cost| *cost <= LARGE / 2 + 1100), "{:?}", costs.iter().max());
+}

@@ -1,0 +1,28 @@
+//! The engine against plain maps, on the memory store. The same on RocksDB is in `host/tests`.
+
+use orbweaver_engine::store::conformance::Subject;
+use orbweaver_engine::store::{MemoryStore, Store, StoreError};
+use orbweaver_tests::model::{Plan, prove};
+
+/// A store that stays when its handles go: opening the engine again finds what it left.
+struct InMemory(MemoryStore);
+
+impl Subject for InMemory {
+    fn handle(&self) -> Result<Box<dyn Store + Send>, StoreError> {
+        Ok(Box::new(self.0.clone()))
+    }
+}
+
+#[test]
+fn pipelines_do_what_plain_maps_do() {
+    for seed in 1..=4 {
+        prove(&mut InMemory(MemoryStore::new()), Plan { seed, commands: 10_000, together: 150, reopen_after: 1000 });
+    }
+}
+
+#[test]
+fn commands_with_a_transaction_each_do_what_plain_maps_do() {
+    for seed in 1..=4 {
+        prove(&mut InMemory(MemoryStore::new()), Plan { seed, commands: 10_000, together: 1, reopen_after: 1000 });
+    }
+}
