@@ -46,4 +46,5 @@ pub mod session;
 pub mod settings;
 pub mod store;
 pub mod transaction;
+pub mod typed;
 pub mod types;

@@ -24,6 +24,7 @@ use crate::store::Store;
 use bytes::Bytes;
 use connection::Connections;
 use plan::{Job, Planned};
+use run::Done;
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
@@ -265,7 +266,7 @@ impl Engine {
     /// Runs the group and hands its replies out.
     fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut [Answer]) {
         let jobs = std::mem::take(group);
-        let replies = self.run_group(&jobs, now_ms);
+        let replies: Vec<Vec<u8>> = self.run_group(&jobs, now_ms).into_iter().map(Done::into_reply).collect();
         self.has_committed |= jobs.iter().any(Job::needs_the_store);
         let bytes: usize = replies.iter().map(Vec::len).sum();
         if let Some(average) = bytes.checked_div(jobs.len()) {

@@ -7,6 +7,7 @@ use crate::command::{Command, Run, TransactionCommand, table};
 use crate::error::{self, Error, Result};
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
+use crate::typed::{Access, Operations};
 use bytes::Bytes;
 
 /// A request on its way: what is to be run, and whom the reply is for.
@@ -43,6 +44,8 @@ pub enum Work {
         /// The keys.
         keys: Vec<Bytes>,
     },
+    /// Operations of the typed interfaces, together.
+    Operations(Operations),
 }
 
 /// A data command with its arguments, ready to run.
@@ -152,6 +155,7 @@ fn is_alone(work: &Work) -> bool {
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
+        Work::Operations(operations) => operations.has(Access::Exclusive),
     }
 }
 

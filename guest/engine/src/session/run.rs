@@ -8,9 +8,10 @@ use crate::db::{Db, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::layout::{Catalog, KeyAt, Layout, lock_key};
-use crate::resp::reply::Reply;
+use crate::resp::reply::{Protocol, Reply};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
+use crate::typed::{Access, OperationError, Operations, Outcome};
 use bytes::Bytes;
 
 /// How often a group is run again after conflicts before its clients are told.
@@ -20,10 +21,40 @@ const MAX_PENDING_BYTES: usize = 4 << 20;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
+/// What a job came to.
+pub(super) enum Done {
+    /// A reply, for a connection.
+    Reply(Vec<u8>),
+    /// The outcomes of operations, for the caller.
+    Outcomes(std::result::Result<Vec<Outcome>, OperationError>),
+}
+
+impl Done {
+    /// The reply; empty for operations, which no connection has asked for.
+    pub(super) fn into_reply(self) -> Vec<u8> {
+        match self {
+            Self::Reply(reply) => reply,
+            Self::Outcomes(_) => Vec::new(),
+        }
+    }
+}
+
 impl Engine {
-    /// Runs jobs in their order and returns a reply for each. Nothing is lost between them: where the group cannot be written as
+    /// Runs operations as a group of their own.
+    pub(crate) fn run_operations(&mut self, operations: Operations) -> std::result::Result<Vec<Outcome>, OperationError> {
+        let now_ms = self.environment.now_us() / 1000;
+        self.reserve_ahead();
+        let job = Job { delivery: 0, silent: true, protocol: Protocol::Resp2, work: Work::Operations(operations) };
+        match self.run_group(&[job], now_ms).pop() {
+            Some(Done::Outcomes(outcomes)) => outcomes,
+            // A job of operations has outcomes.
+            Some(Done::Reply(_)) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// Runs jobs in their order and returns what each came to. Nothing is lost between them: where the group cannot be written as
     /// one, its jobs run one by one.
-    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Vec<u8>> {
+    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
         let mut replies = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
@@ -68,20 +99,24 @@ impl Engine {
     }
 
     /// The reply to a job of a group that failed as a whole.
-    fn failed(&mut self, job: &Job, error: &Error) -> Vec<u8> {
-        if let Work::Answered(reply) = &job.work {
-            return reply.clone();
+    fn failed(&mut self, job: &Job, error: &Error) -> Done {
+        match &job.work {
+            Work::Answered(reply) => Done::Reply(reply.clone()),
+            Work::Operations(_) => Done::Outcomes(Err(OperationError { position: None, failure: error.clone().into() })),
+            Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => {
+                let mut reply = Reply::new(job.protocol);
+                self.server.error(&mut reply, error);
+                Done::Reply(reply.into_bytes())
+            }
         }
-        let mut reply = Reply::new(job.protocol);
-        self.server.error(&mut reply, error);
-        reply.into_bytes()
     }
 
     /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Vec<u8>>> {
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Done>> {
         let mut replies = Vec::with_capacity(jobs.len());
         if !jobs.iter().any(Job::needs_the_store) {
-            replies.extend(jobs.iter().map(|job| if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() }));
+            let reply = |job: &Job| if let Work::Answered(reply) = &job.work { reply.clone() } else { Vec::new() };
+            replies.extend(jobs.iter().map(|job| Done::Reply(reply(job))));
             return Ok(replies);
         }
         let scope = self.scope_of(jobs)?;
@@ -114,8 +149,12 @@ impl Engine {
                     Err(error) if error.is_transient() => return Err(error),
                     Err(error) => runner.server.error(&mut reply, &error),
                 },
+                Work::Operations(operations) => {
+                    replies.push(Done::Outcomes(runner.operate(operations)?));
+                    continue;
+                }
             }
-            replies.push(reply.into_bytes());
+            replies.push(Done::Reply(reply.into_bytes()));
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
@@ -181,8 +220,28 @@ impl Job {
     pub(super) fn needs_the_store(&self) -> bool {
         match self.work {
             Work::Answered(_) => false,
-            Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } => true,
+            Work::Call(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Operations(_) => true,
         }
+    }
+}
+
+impl Work {
+    /// The keys that it names, each with its db.
+    fn keys(&self) -> Vec<(usize, &Bytes)> {
+        match self {
+            Self::Answered(_) | Self::Watch { .. } => Vec::new(),
+            Self::Call(call) => call.keys().map(|key| (call.db, key)).collect(),
+            Self::Transaction { parts, .. } => parts.iter().flat_map(Self::keys).collect(),
+            Self::Operations(operations) => operations.keys().map(|key| (operations.db, key)).collect(),
+        }
+    }
+}
+
+impl Call {
+    /// The keys among its arguments.
+    fn keys(&self) -> impl Iterator<Item = &Bytes> {
+        let positions = self.command.keys.positions(&self.args);
+        positions.into_iter().filter_map(|position| self.args.get(position))
     }
 }
 
@@ -206,14 +265,20 @@ impl Needs<'_> {
                 self.exclusive |= call.command.is_exclusive(&call.args);
                 let dbs = if flags.has(Flags::CROSS_DB) { 0..self.catalog.spaces.len() } else { call.db..call.db + 1 };
                 let spaces: Vec<u32> = dbs.filter_map(|db| self.catalog.spaces.get(db).copied()).collect();
-                let keys = call.command.keys.positions(&call.args);
-                for key in keys.into_iter().filter_map(|position| call.args.get(position)) {
+                for key in call.keys() {
                     self.keys.extend(spaces.iter().map(|&space| lock_key(space, key)));
                 }
             }
             Work::Transaction { parts, watched } => {
                 parts.iter().for_each(|part| self.add(part));
                 self.keys.extend(watched.iter().map(|watched| watched.lock_key.clone()));
+            }
+            Work::Operations(operations) => {
+                self.writes |= operations.has(Access::Write);
+                self.exclusive |= operations.has(Access::Exclusive);
+                if let Some(&space) = self.catalog.spaces.get(operations.db) {
+                    self.keys.extend(operations.keys().map(|key| lock_key(space, key)));
+                }
             }
         }
     }
@@ -230,27 +295,13 @@ struct Runner<'e, 's> {
     now_ms: u64,
 }
 
-impl Runner<'_, '_> {
+impl<'s> Runner<'_, 's> {
     /// Reads the meta records of all keys of a group in one call to the store.
     fn read_ahead(&mut self, jobs: &[Job]) -> Result<()> {
         let mut records = Vec::new();
-        let mut add = |call: &Call| {
-            let Some(&space) = self.catalog.spaces.get(call.db) else { return };
-            let keys = call.command.keys.positions(&call.args);
-            let keys = keys.into_iter().filter_map(|position| call.args.get(position));
-            records.extend(keys.map(|key| self.layout.meta_record(&KeyAt { space, key: key.clone() })));
-        };
-        for job in jobs {
-            match &job.work {
-                Work::Call(call) => add(call),
-                Work::Transaction { parts, .. } => {
-                    for part in parts {
-                        if let Work::Call(call) = part {
-                            add(call);
-                        }
-                    }
-                }
-                Work::Answered(_) | Work::Watch { .. } => {}
+        for (db, key) in jobs.iter().flat_map(|job| job.work.keys()) {
+            if let Some(&space) = self.catalog.spaces.get(db) {
+                records.push(self.layout.meta_record(&KeyAt { space, key: key.clone() }));
             }
         }
         if records.len() > 1 {
@@ -267,17 +318,8 @@ impl Runner<'_, '_> {
         let Run::Data(run) = call.command.run else { return Ok(()) };
         reply.set_protocol(call.protocol);
         let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
-        let db = Db {
-            transaction: &mut self.transaction,
-            layout: self.layout,
-            environment: &mut *self.environment,
-            catalog: &mut *self.catalog,
-            versions: &mut *self.versions,
-            max_string_bytes: self.server.settings.max_string_bytes,
-            now_ms: self.now_ms,
-            index: call.db,
-        };
-        let result = run(&mut Context { args: &call.args, db, server: &mut *self.server }, reply);
+        let (db, server) = self.db(call.db);
+        let result = run(&mut Context { args: &call.args, db, server }, reply);
         match result {
             Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
             Err(error) => {
@@ -291,6 +333,41 @@ impl Runner<'_, '_> {
         }
     }
 
+    /// A db, and the server beside it.
+    fn db(&mut self, index: usize) -> (Db<'_, 's>, &mut Server) {
+        let db = Db {
+            transaction: &mut self.transaction,
+            layout: self.layout,
+            environment: &mut *self.environment,
+            catalog: &mut *self.catalog,
+            versions: &mut *self.versions,
+            max_string_bytes: self.server.settings.max_string_bytes,
+            now_ms: self.now_ms,
+            index,
+        };
+        (db, &mut *self.server)
+    }
+
+    /// Runs operations until one fails: then none has an effect. Only what concerns the whole group is returned as an error.
+    fn operate(&mut self, operations: &Operations) -> Result<std::result::Result<Vec<Outcome>, OperationError>> {
+        let (savepoint, versions, catalog) = (self.transaction.savepoint(), *self.versions, self.catalog.clone());
+        let mut outcomes = Vec::with_capacity(operations.list.len());
+        for (position, operation) in operations.list.iter().enumerate() {
+            let (mut db, server) = self.db(operations.db);
+            match operation.perform(&mut db, &mut server.scan_positions) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
+                Err(error) => {
+                    self.transaction.undo_to(savepoint);
+                    *self.versions = versions;
+                    *self.catalog = catalog;
+                    return Ok(Err(OperationError { position: Some(position), failure: error.into() }));
+                }
+            }
+        }
+        Ok(Ok(outcomes))
+    }
+
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
         if !watched.is_empty() && have_changed(&mut self.transaction, watched, self.now_ms)? {
             reply.null_array();
@@ -301,8 +378,8 @@ impl Runner<'_, '_> {
             match part {
                 Work::Answered(answer) => reply.raw(answer),
                 Work::Call(call) => self.call(call, reply)?,
-                // A transaction holds no transactions.
-                Work::Transaction { .. } | Work::Watch { .. } => {}
+                // A transaction holds no transactions, and no client sends operations.
+                Work::Transaction { .. } | Work::Watch { .. } | Work::Operations(_) => {}
             }
         }
         Ok(())

@@ -15,8 +15,8 @@ use crate::transaction::Scan;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
-const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
+pub(crate) const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
+pub(crate) const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
 
 /// How many fields the hash has; 0 where there is none.
 ///

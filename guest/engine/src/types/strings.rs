@@ -20,6 +20,17 @@ pub enum Condition {
     IfPresent,
 }
 
+impl Condition {
+    /// Whether it holds for what is stored under a key.
+    fn holds(self, old: Option<&Meta>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::IfAbsent => old.is_none(),
+            Self::IfPresent => old.is_some(),
+        }
+    }
+}
+
 /// What becomes of a key's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
@@ -80,15 +91,48 @@ pub fn get_and_set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, 
 }
 
 fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition: Condition, expiry: Expiry) -> Result<bool> {
-    let holds = match condition {
-        Condition::Always => true,
-        Condition::IfAbsent => old.is_none(),
-        Condition::IfPresent => old.is_some(),
-    };
+    let holds = condition.holds(old);
     if holds {
         db.write_string(at, old, value, expiry.after(old))?;
     }
     Ok(holds)
+}
+
+/// Stores several strings, without expiry. False, and nothing changed, where the condition does not hold for one of the keys (MSETNX).
+/// Where a key comes more than once, its last value stays.
+///
+/// # Errors
+/// A string would be too long; store errors, corrupt records.
+pub fn set_many(db: &mut Db, pairs: &[(KeyAt, Bytes)], condition: Condition) -> Result<bool> {
+    if condition != Condition::Always {
+        for (at, _) in pairs {
+            if !condition.holds(db.find(at)?.as_ref()) {
+                return Ok(false);
+            }
+        }
+    }
+    for (at, value) in pairs {
+        set(db, at, value.clone(), Condition::Always, Expiry::Never)?;
+    }
+    Ok(true)
+}
+
+/// Puts a string in the place of the one that is expected; `None` stands for an absent key on both sides. The expiry stays. False, and
+/// nothing changed, where something else is there.
+///
+/// # Errors
+/// The string would be too long, or see the module.
+pub fn compare_and_set(db: &mut Db, at: &KeyAt, expected: Option<&[u8]>, new: Option<Bytes>) -> Result<bool> {
+    let (old, value) = db.find_string(at)?.unzip();
+    if value.as_deref() != expected {
+        return Ok(false);
+    }
+    match (new, old) {
+        (Some(new), old) => update(db, at, old.as_ref(), new)?,
+        (None, Some(old)) => db.write(at, Some(&old), None)?,
+        (None, None) => {}
+    }
+    Ok(true)
 }
 
 /// Removes a string and returns its value; `None` for an absent key (GETDEL).
