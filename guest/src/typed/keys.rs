@@ -1,7 +1,7 @@
 //! `keys`.
 
 use super::{answers, perform, size, strings_of};
-use crate::bindings::exports::orbweaver::engine::keys::{self as wit, Blobs, Error, Filter, Guest, Key, Page};
+use crate::bindings::exports::orbweaver::engine::keys::{self as wit, Blobs, Error, Filter, Guest, Page};
 use crate::exports::Orbweaver;
 use orbweaver_engine::layout::Kind;
 use orbweaver_engine::typed::KeyExpiry;
@@ -56,35 +56,35 @@ impl From<wit::ExpireWhen> for ExpireOnly {
 }
 
 impl Guest for Orbweaver {
-    fn exists(db: u32, keys: Vec<Key>) -> Result<u64, Error> {
+    fn exists(db: u32, keys: Vec<Vec<u8>>) -> Result<u64, Error> {
         perform(db, Operation::Exist(strings_of(keys)))
     }
 
-    fn delete(db: u32, keys: Vec<Key>) -> Result<u64, Error> {
+    fn delete(db: u32, keys: Vec<Vec<u8>>) -> Result<u64, Error> {
         perform(db, Operation::Remove(strings_of(keys)))
     }
 
-    fn kind_of(db: u32, key: Key) -> Result<Option<wit::Kind>, Error> {
+    fn kind_of(db: u32, key: Vec<u8>) -> Result<Option<wit::Kind>, Error> {
         perform(db, Operation::Kind(key.into()))
     }
 
-    fn expiry(db: u32, key: Key) -> Result<wit::KeyExpiry, Error> {
+    fn expiry(db: u32, key: Vec<u8>) -> Result<wit::KeyExpiry, Error> {
         perform(db, Operation::Expiry(key.into()))
     }
 
-    fn expire_at(db: u32, key: Key, at_ms: u64, when: wit::ExpireWhen) -> Result<bool, Error> {
+    fn expire_at(db: u32, key: Vec<u8>, at_ms: u64, when: wit::ExpireWhen) -> Result<bool, Error> {
         perform(db, Operation::ExpireAt(key.into(), at_ms, when.into()))
     }
 
-    fn persist(db: u32, key: Key) -> Result<bool, Error> {
+    fn persist(db: u32, key: Vec<u8>) -> Result<bool, Error> {
         perform(db, Operation::Persist(key.into()))
     }
 
-    fn rename(db: u32, key: Key, to: Key, keep: bool) -> Result<bool, Error> {
+    fn rename(db: u32, key: Vec<u8>, to: Vec<u8>, keep: bool) -> Result<bool, Error> {
         perform(db, Operation::Rename { from: key.into(), to: to.into(), keep })
     }
 
-    fn copy(db: u32, key: Key, to: Key, replace: bool) -> Result<bool, Error> {
+    fn copy(db: u32, key: Vec<u8>, to: Vec<u8>, replace: bool) -> Result<bool, Error> {
         perform(db, Operation::Copy { from: key.into(), to: to.into(), replace })
     }
 
@@ -92,7 +92,7 @@ impl Guest for Orbweaver {
         perform(db, Operation::Scan(cursor, filter.into(), kind.map(Kind::from)))
     }
 
-    fn list_keys(db: u32, prefix: Vec<u8>, after: Option<Key>, most: u32) -> Result<Blobs, Error> {
+    fn list_keys(db: u32, prefix: Vec<u8>, after: Option<Vec<u8>>, most: u32) -> Result<Blobs, Error> {
         perform(db, Operation::List { prefix: prefix.into(), after: after.map(Into::into), most: size(most) })
     }
 
@@ -100,7 +100,7 @@ impl Guest for Orbweaver {
         perform(db, Operation::Count)
     }
 
-    fn random(db: u32) -> Result<Option<Key>, Error> {
+    fn random(db: u32) -> Result<Option<Vec<u8>>, Error> {
         perform(db, Operation::Random)
     }
 

@@ -1,65 +1,65 @@
 //! `sets`.
 
 use super::{perform, strings_of};
-use crate::bindings::exports::orbweaver::engine::sets::{Algebra, Blobs, Draw, Error, Filter, Guest, Key, Member, Page};
+use crate::bindings::exports::orbweaver::engine::sets::{Algebra, Blobs, Draw, Error, Filter, Guest, Page};
 use crate::exports::Orbweaver;
 use orbweaver_engine::typed::sets::{Action, Operation};
 
 /// An operation on one set.
-pub(super) fn on(key: Key, action: Action) -> Operation {
+pub(super) fn on(key: Vec<u8>, action: Action) -> Operation {
     Operation::One(key.into(), action)
 }
 
 impl Guest for Orbweaver {
-    fn add(db: u32, key: Key, members: Vec<Member>) -> Result<u64, Error> {
+    fn add(db: u32, key: Vec<u8>, members: Vec<Vec<u8>>) -> Result<u64, Error> {
         perform(db, on(key, Action::Add(strings_of(members))))
     }
 
-    fn remove(db: u32, key: Key, members: Vec<Member>) -> Result<u64, Error> {
+    fn remove(db: u32, key: Vec<u8>, members: Vec<Vec<u8>>) -> Result<u64, Error> {
         perform(db, on(key, Action::Remove(strings_of(members))))
     }
 
-    fn contains(db: u32, key: Key, member: Member) -> Result<bool, Error> {
+    fn contains(db: u32, key: Vec<u8>, member: Vec<u8>) -> Result<bool, Error> {
         perform(db, on(key, Action::Contains(member.into())))
     }
 
-    fn contains_many(db: u32, key: Key, members: Vec<Member>) -> Result<Vec<bool>, Error> {
+    fn contains_many(db: u32, key: Vec<u8>, members: Vec<Vec<u8>>) -> Result<Vec<bool>, Error> {
         perform(db, on(key, Action::ContainsMany(strings_of(members))))
     }
 
-    fn members(db: u32, key: Key) -> Result<Blobs, Error> {
+    fn members(db: u32, key: Vec<u8>) -> Result<Blobs, Error> {
         perform(db, on(key, Action::Members))
     }
 
-    fn count(db: u32, key: Key) -> Result<u64, Error> {
+    fn count(db: u32, key: Vec<u8>) -> Result<u64, Error> {
         perform(db, on(key, Action::Count))
     }
 
-    fn pop(db: u32, key: Key, count: u64) -> Result<Blobs, Error> {
+    fn pop(db: u32, key: Vec<u8>, count: u64) -> Result<Blobs, Error> {
         perform(db, on(key, Action::Pop(count)))
     }
 
-    fn random(db: u32, key: Key, draw: Draw) -> Result<Blobs, Error> {
+    fn random(db: u32, key: Vec<u8>, draw: Draw) -> Result<Blobs, Error> {
         perform(db, on(key, Action::Random(draw.into())))
     }
 
-    fn scan(db: u32, key: Key, cursor: u64, filter: Filter) -> Result<Page, Error> {
+    fn scan(db: u32, key: Vec<u8>, cursor: u64, filter: Filter) -> Result<Page, Error> {
         perform(db, on(key, Action::Scan(cursor, filter.into())))
     }
 
-    fn move_(db: u32, key: Key, to: Key, member: Member) -> Result<bool, Error> {
+    fn move_member(db: u32, key: Vec<u8>, to: Vec<u8>, member: Vec<u8>) -> Result<bool, Error> {
         perform(db, on(key, Action::Move(to.into(), member.into())))
     }
 
-    fn combine(db: u32, algebra: Algebra, keys: Vec<Key>) -> Result<Blobs, Error> {
+    fn combine(db: u32, algebra: Algebra, keys: Vec<Vec<u8>>) -> Result<Blobs, Error> {
         perform(db, Operation::Combine(algebra.into(), strings_of(keys)))
     }
 
-    fn combine_to(db: u32, destination: Key, algebra: Algebra, keys: Vec<Key>) -> Result<u64, Error> {
+    fn combine_to(db: u32, destination: Vec<u8>, algebra: Algebra, keys: Vec<Vec<u8>>) -> Result<u64, Error> {
         perform(db, on(destination, Action::Store(algebra.into(), strings_of(keys))))
     }
 
-    fn count_common(db: u32, keys: Vec<Key>, limit: Option<u64>) -> Result<u64, Error> {
+    fn count_common(db: u32, keys: Vec<Vec<u8>>, limit: Option<u64>) -> Result<u64, Error> {
         perform(db, Operation::CountCommon(strings_of(keys), limit.unwrap_or(u64::MAX)))
     }
 }

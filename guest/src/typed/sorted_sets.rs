@@ -1,7 +1,7 @@
 //! `sorted-sets`.
 
 use super::{answers, perform, strings_of};
-use crate::bindings::exports::orbweaver::engine::sorted_sets::{self as wit, Draw, Error, Filter, Guest, Key, Member};
+use crate::bindings::exports::orbweaver::engine::sorted_sets::{self as wit, Draw, Error, Filter, Guest};
 use crate::exports::Orbweaver;
 use bytes::Bytes;
 use orbweaver_engine::store::Direction;
@@ -103,69 +103,69 @@ impl From<wit::Combination> for Combination {
 }
 
 /// An operation on one sorted set.
-pub(super) fn on(key: Key, action: Action) -> Operation {
+pub(super) fn on(key: Vec<u8>, action: Action) -> Operation {
     Operation::One(key.into(), action)
 }
 
 /// Scores, each with its member.
-pub(super) fn scored(list: Vec<(f64, Member)>) -> Vec<(f64, Bytes)> {
+pub(super) fn scored(list: Vec<(f64, Vec<u8>)>) -> Vec<(f64, Bytes)> {
     list.into_iter().map(|(score, member)| (score, member.into())).collect()
 }
 
 impl Guest for Orbweaver {
-    fn add(db: u32, key: Key, pairs: Vec<(f64, Member)>, update: wit::Update) -> Result<wit::Added, Error> {
+    fn add(db: u32, key: Vec<u8>, pairs: Vec<(f64, Vec<u8>)>, update: wit::Update) -> Result<wit::Added, Error> {
         perform(db, on(key, Action::Add(scored(pairs), update.into())))
     }
 
-    fn increment(db: u32, key: Key, member: Member, by: f64, update: wit::Update) -> Result<Option<f64>, Error> {
+    fn increment(db: u32, key: Vec<u8>, member: Vec<u8>, by: f64, update: wit::Update) -> Result<Option<f64>, Error> {
         perform(db, on(key, Action::Increment(member.into(), by, update.into())))
     }
 
-    fn score(db: u32, key: Key, member: Member) -> Result<Option<f64>, Error> {
+    fn score(db: u32, key: Vec<u8>, member: Vec<u8>) -> Result<Option<f64>, Error> {
         perform(db, on(key, Action::Score(member.into())))
     }
 
-    fn scores(db: u32, key: Key, members: Vec<Member>) -> Result<Vec<Option<f64>>, Error> {
+    fn scores(db: u32, key: Vec<u8>, members: Vec<Vec<u8>>) -> Result<Vec<Option<f64>>, Error> {
         perform(db, on(key, Action::Scores(strings_of(members))))
     }
 
-    fn rank(db: u32, key: Key, member: Member, direction: wit::Direction) -> Result<Option<u64>, Error> {
+    fn rank(db: u32, key: Vec<u8>, member: Vec<u8>, direction: wit::Direction) -> Result<Option<u64>, Error> {
         perform(db, on(key, Action::Rank(member.into(), direction.into())))
     }
 
-    fn count(db: u32, key: Key) -> Result<u64, Error> {
+    fn count(db: u32, key: Vec<u8>) -> Result<u64, Error> {
         perform(db, on(key, Action::Count))
     }
 
-    fn count_range(db: u32, key: Key, range: wit::MemberRange) -> Result<u64, Error> {
+    fn count_range(db: u32, key: Vec<u8>, range: wit::MemberRange) -> Result<u64, Error> {
         perform(db, on(key, Action::CountRange(range.into())))
     }
 
-    fn range(db: u32, key: Key, selection: wit::Selection) -> Result<wit::Scored, Error> {
+    fn range(db: u32, key: Vec<u8>, selection: wit::Selection) -> Result<wit::Scored, Error> {
         perform(db, on(key, Action::Range(selection.into())))
     }
 
-    fn range_to(db: u32, destination: Key, key: Key, selection: wit::Selection) -> Result<u64, Error> {
+    fn range_to(db: u32, destination: Vec<u8>, key: Vec<u8>, selection: wit::Selection) -> Result<u64, Error> {
         perform(db, on(destination, Action::StoreRange(key.into(), selection.into())))
     }
 
-    fn remove(db: u32, key: Key, members: Vec<Member>) -> Result<u64, Error> {
+    fn remove(db: u32, key: Vec<u8>, members: Vec<Vec<u8>>) -> Result<u64, Error> {
         perform(db, on(key, Action::Remove(strings_of(members))))
     }
 
-    fn remove_range(db: u32, key: Key, range: wit::MemberRange) -> Result<u64, Error> {
+    fn remove_range(db: u32, key: Vec<u8>, range: wit::MemberRange) -> Result<u64, Error> {
         perform(db, on(key, Action::RemoveRange(range.into())))
     }
 
-    fn pop(db: u32, key: Key, direction: wit::Direction, count: u64) -> Result<wit::Scored, Error> {
+    fn pop(db: u32, key: Vec<u8>, direction: wit::Direction, count: u64) -> Result<wit::Scored, Error> {
         perform(db, on(key, Action::Pop(direction.into(), count)))
     }
 
-    fn random(db: u32, key: Key, draw: Draw) -> Result<wit::Scored, Error> {
+    fn random(db: u32, key: Vec<u8>, draw: Draw) -> Result<wit::Scored, Error> {
         perform(db, on(key, Action::Random(draw.into())))
     }
 
-    fn scan(db: u32, key: Key, cursor: u64, filter: Filter) -> Result<wit::ScoredPage, Error> {
+    fn scan(db: u32, key: Vec<u8>, cursor: u64, filter: Filter) -> Result<wit::ScoredPage, Error> {
         perform(db, on(key, Action::Scan(cursor, filter.into())))
     }
 
@@ -173,11 +173,11 @@ impl Guest for Orbweaver {
         perform(db, Operation::Combine(combination.into()))
     }
 
-    fn combine_to(db: u32, destination: Key, combination: wit::Combination) -> Result<u64, Error> {
+    fn combine_to(db: u32, destination: Vec<u8>, combination: wit::Combination) -> Result<u64, Error> {
         perform(db, on(destination, Action::Store(combination.into())))
     }
 
-    fn count_common(db: u32, keys: Vec<Key>, limit: Option<u64>) -> Result<u64, Error> {
+    fn count_common(db: u32, keys: Vec<Vec<u8>>, limit: Option<u64>) -> Result<u64, Error> {
         perform(db, Operation::CountCommon(strings_of(keys), limit.unwrap_or(u64::MAX)))
     }
 }
