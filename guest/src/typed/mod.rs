@@ -59,8 +59,15 @@ answers! {
 
 /// Runs one operation.
 fn perform<A: Answer>(db: u32, operation: impl Into<Operation>) -> Result<A, wit::Error> {
-    let held = with_engine(|engine| engine.perform_one::<A::Held>(size(db), operation)).map_err(wit::Error::Invalid)?;
-    held.map(A::from_held).map_err(wit::Error::from)
+    let held = A::Held::try_from(outcome_of(db, operation.into())?);
+    held.map(A::from_held).map_err(|error| wit::Error::Invalid(error.to_string()))
+}
+
+/// Apart from [`perform`] and never inlined: a hundred exported functions share this code.
+#[inline(never)]
+fn outcome_of(db: u32, operation: Operation) -> Result<Outcome, wit::Error> {
+    let outcome = with_engine(|engine| engine.perform_one(size(db), operation)).map_err(wit::Error::Invalid)?;
+    outcome.map_err(wit::Error::from)
 }
 
 fn value(value: Option<Bytes>) -> Option<Vec<u8>> {

@@ -79,16 +79,16 @@ impl Perform for Operation {
         Ok(match &self.action {
             Action::Get(field) => Outcome::Value(hashes::get(db, &at, field)?),
             Action::GetMany(fields) => Outcome::Values(hashes::get_many(db, &at, fields)?.into_iter().collect()),
-            Action::GetAll => {
-                hashes::each(db, &at, |field, value| push_pair(&mut list, field, value))?;
-                Outcome::List(list)
-            }
-            Action::Fields => {
-                hashes::each(db, &at, |field, _| list.push(field))?;
-                Outcome::List(list)
-            }
-            Action::Values => {
-                hashes::each(db, &at, |_, value| list.push(value))?;
+            Action::GetAll | Action::Fields | Action::Values => {
+                let (fields, values) = (self.action != Action::Values, self.action != Action::Fields);
+                hashes::each(db, &at, |field, value| {
+                    if fields {
+                        list.push(field);
+                    }
+                    if values {
+                        list.push(value);
+                    }
+                })?;
                 Outcome::List(list)
             }
             Action::Length => Outcome::Count(hashes::len(db, &at)?),
@@ -102,15 +102,13 @@ impl Perform for Operation {
                 Outcome::Float(number(&hashes::add_float(db, &at, field.clone(), by)?)?)
             }
             Action::Random(draw) => {
-                hashes::random(db, &at, *draw, |field, value| push_pair(&mut list, field, value))?;
+                hashes::random(db, &at, *draw, |field, value| {
+                    list.push(field);
+                    list.push(value);
+                })?;
                 Outcome::List(list)
             }
             Action::Scan(cursor, filter) => Outcome::Page(hashes::scan(db, positions, &at, *cursor, filter)?.into()),
         })
     }
-}
-
-fn push_pair(list: &mut Blobs, field: &[u8], value: &[u8]) {
-    list.push(field);
-    list.push(value);
 }

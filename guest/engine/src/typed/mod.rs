@@ -139,17 +139,14 @@ impl Engine {
         self.run_operations(Operations { db, list })
     }
 
-    /// As [`Engine::perform`], for one operation.
+    /// As [`Engine::perform`], for one operation. Each case of its outcome is turned into what it holds by `try_into`.
     ///
     /// # Errors
-    /// The operation's failure; [`Failure::Invalid`] where `T` is not what its outcome holds.
-    pub fn perform_one<T>(&mut self, db: usize, operation: impl Into<Operation>) -> std::result::Result<T, Failure>
-    where
-        T: TryFrom<Outcome, Error = UnexpectedOutcome>,
-    {
+    /// The operation's failure, or the transaction's.
+    pub fn perform_one(&mut self, db: usize, operation: impl Into<Operation>) -> std::result::Result<Outcome, Failure> {
         let outcomes = self.perform(db, vec![operation.into()]).map_err(|error| error.failure)?;
-        let outcome = outcomes.into_iter().next().ok_or(UnexpectedOutcome).and_then(T::try_from);
-        outcome.map_err(|error| Failure::Invalid(error.to_string()))
+        // There is one for each operation.
+        Ok(outcomes.into_iter().next().unwrap_or(Outcome::Done(())))
     }
 }
 
