@@ -18,7 +18,8 @@ thread_local! {
 
 const NOT_OPEN: &str = "the engine is not open: call control.open first";
 
-fn with_engine<T>(work: impl FnOnce(&mut Engine) -> T) -> Result<T, String> {
+/// Works with the engine, if it is open.
+pub fn with_engine<T>(work: impl FnOnce(&mut Engine) -> T) -> Result<T, String> {
     ENGINE.with_borrow_mut(|engine| engine.as_mut().map(work).ok_or_else(|| NOT_OPEN.to_owned()))
 }
 

@@ -3,6 +3,7 @@
 mod environment;
 mod exports;
 mod store;
+mod typed;
 
 /// Generated from `wit/`.
 mod bindings {

@@ -19,5 +19,6 @@ fn the_component_imports_a_store_a_clock_randomness_and_a_log_line_and_nothing_e
     assert_eq!(imports, expected);
     let mut exports = names(component_type.exports(&engine));
     exports.sort_unstable();
-    assert_eq!(exports, ["orbweaver:engine/control@0.1.0", "orbweaver:engine/maintenance@0.1.0", "orbweaver:engine/resp@0.1.0"]);
+    let interfaces = ["batch", "control", "hashes", "keys", "lists", "maintenance", "resp", "sets", "sorted-sets", "strings", "types"];
+    assert_eq!(exports, interfaces.map(|interface| format!("orbweaver:engine/{interface}@0.1.0")));
 }

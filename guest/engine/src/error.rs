@@ -108,6 +108,8 @@ pub mod texts {
     pub const NO_FIELD_EXPIRY: Error = Error::client("ERR this layout cannot hold the expiry of a field");
     /// The key must exist.
     pub const NO_SUCH_KEY: Error = Error::client("ERR no such key");
+    /// A copy or a move of a key to where it is.
+    pub const SAME_OBJECT: Error = Error::client("ERR source and destination objects are the same");
     /// A db number outside of the configured ones.
     pub const DB_OUT_OF_RANGE: Error = Error::client("ERR DB index is out of range");
     /// A string above `proto-max-bulk-len`.

@@ -48,4 +48,5 @@ pub mod session;
 pub mod settings;
 pub mod store;
 pub mod transaction;
+pub mod typed;
 pub mod types;

@@ -75,7 +75,7 @@ impl<T> Step<T> {
 }
 
 /// Which elements a step returns, of how many that it visits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Glob pattern of the name; `None`: every name.
     pub pattern: Option<Bytes>,

@@ -7,6 +7,7 @@ mod config;
 mod imports;
 mod instance;
 mod server;
+pub mod typed;
 
 pub use builder::Builder;
 pub use component::{Component, wasm};

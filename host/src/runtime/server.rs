@@ -1,5 +1,6 @@
 //! Orbweaver for embedders: the component on a store, and what keeps its clients going when an instance is lost.
 
+use super::bindings::Orbweaver as Exports;
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
 use super::builder::Builder;
 use super::component::Component;
@@ -336,8 +337,16 @@ impl Orbweaver {
         &mut self,
         call: impl FnOnce(&maintenance::Guest, &mut wasmtime::Store<State>) -> wasmtime::Result<Result<T, String>>,
     ) -> Result<T, CallError> {
-        match self.instance()?.call(|exports, wasm| call(exports.orbweaver_engine_maintenance(), wasm)) {
-            Ok(result) => result.map_err(CallError::Refused),
+        self.call(|exports, wasm| call(exports.orbweaver_engine_maintenance(), wasm))?.map_err(CallError::Refused)
+    }
+
+    /// Calls an export. Where that ends in a trap, the instance is made anew.
+    pub(super) fn call<T>(
+        &mut self,
+        call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>,
+    ) -> Result<T, CallError> {
+        match self.instance()?.call(call) {
+            Ok(answer) => Ok(answer),
             Err(trap) => self.replace(trap).and_then(|text| Err(CallError::Trapped(text))),
         }
     }

@@ -32,7 +32,7 @@ use bytes::Bytes;
 use connection::Connections;
 use plan::{Job, Planned, Work};
 use pubsub::Push;
-use run::{Done, Message};
+use run::{Done, Message, Product};
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
@@ -330,13 +330,17 @@ impl Engine {
         let done = self.run_group(&jobs, now_ms);
         self.has_committed |= jobs.iter().any(Job::needs_the_store);
         let mut bytes = 0;
-        for (job, Done { reply, messages }) in jobs.iter().zip(done) {
-            bytes += reply.as_ref().map_or(0, Vec::len);
+        for (job, Done { product, messages }) in jobs.iter().zip(done) {
             if let Some(answer) = answers.at(job.delivery) {
-                match (reply, &job.work) {
-                    (None, _) => answer.needed = BLOCKED,
-                    (Some(reply), Work::Blocking(call)) => answer.take(call.length, reply, job.silent),
-                    (Some(reply), _) => answer.take(0, reply, job.silent),
+                match (product, &job.work) {
+                    (Product::Reply(reply), work) => {
+                        bytes += reply.len();
+                        let length = if let Work::Blocking(call) = work { call.length } else { 0 };
+                        answer.take(length, reply, job.silent);
+                    }
+                    (Product::Wait, _) => answer.needed = BLOCKED,
+                    // No connection has asked for them.
+                    (Product::Outcomes(_), _) => {}
                 }
             }
             bytes += self.send(&messages, answers);

@@ -9,6 +9,7 @@ use crate::error::{self, Error, Result};
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
 use crate::session::pubsub::Push;
+use crate::typed::{Access, Operations};
 use bytes::Bytes;
 
 /// A request on its way: what is to be run, and whom the reply is for.
@@ -56,6 +57,8 @@ pub enum Work {
         /// The keys.
         keys: Vec<Bytes>,
     },
+    /// Operations of the typed interfaces, together.
+    Operations(Operations),
 }
 
 impl Work {
@@ -63,7 +66,7 @@ impl Work {
     pub fn reply(&self) -> Option<&[u8]> {
         match self {
             Self::Answered(reply) | Self::Pushed(reply) | Self::Published { reply, .. } => Some(reply),
-            Self::Call(_) | Self::Blocking(_) | Self::Transaction { .. } | Self::Watch { .. } => None,
+            Self::Call(_) | Self::Blocking(_) | Self::Transaction { .. } | Self::Watch { .. } | Self::Operations(_) => None,
         }
     }
 }
@@ -195,6 +198,7 @@ fn is_alone(work: &Work) -> bool {
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
+        Work::Operations(operations) => operations.has(Access::Exclusive),
     }
 }
 

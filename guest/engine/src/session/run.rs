@@ -11,9 +11,10 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events};
 use crate::layout::{Catalog, KeyAt, Layout, lock_key};
-use crate::resp::reply::Reply;
+use crate::resp::reply::{Protocol, Reply};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
+use crate::typed::{Access, OperationError, Operations, Outcome};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -26,10 +27,20 @@ pub(crate) const VERSION_BLOCK: u64 = 4096;
 
 /// What has become of a job.
 pub struct Done {
-    /// The reply; `None` where the connection waits for it.
-    pub reply: Option<Vec<u8>>,
+    /// What it came to.
+    pub product: Product,
     /// What is to be sent behind it, in order.
     pub messages: Vec<Message>,
+}
+
+/// What a job came to.
+pub enum Product {
+    /// A reply, for a connection.
+    Reply(Vec<u8>),
+    /// Nothing yet: the connection waits.
+    Wait,
+    /// The outcomes of operations, for the caller.
+    Outcomes(std::result::Result<Vec<Outcome>, OperationError>),
 }
 
 /// Something to send to subscribers.
@@ -47,11 +58,28 @@ impl Done {
             Work::Published { pushes, .. } => vec![Message::Pushes(pushes.clone())],
             _ => Vec::new(),
         };
-        Self { reply: Some(job.work.reply().map_or_else(otherwise, <[u8]>::to_vec)), messages }
+        Self { product: Product::Reply(job.work.reply().map_or_else(otherwise, <[u8]>::to_vec)), messages }
     }
 }
 
 impl Engine {
+    /// Runs operations as a group of their own. The next exchange tells of their events, and answers those who have waited for them.
+    pub(crate) fn run_operations(&mut self, operations: Operations) -> std::result::Result<Vec<Outcome>, OperationError> {
+        let now_ms = self.environment.now_us() / 1000;
+        self.reserve_ahead();
+        let job = Job { delivery: 0, silent: true, protocol: Protocol::Resp2, work: Work::Operations(operations) };
+        let Some(Done { product: Product::Outcomes(outcomes), messages }) = self.run_group(&[job], now_ms).pop() else {
+            // A job of operations has outcomes.
+            return Ok(Vec::new());
+        };
+        self.happened.extend(messages.into_iter().filter_map(|message| match message {
+            Message::Event(event) => Some(event),
+            // Nobody publishes in operations.
+            Message::Pushes(_) => None,
+        }));
+        outcomes
+    }
+
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
     /// one, its jobs run one by one.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
@@ -101,6 +129,10 @@ impl Engine {
 
     /// The reply to a job of a group that failed as a whole.
     fn failed(&mut self, job: &Job, error: &Error) -> Done {
+        if let Work::Operations(_) = job.work {
+            let outcomes = Err(OperationError { position: None, failure: error.clone().into() });
+            return Done { product: Product::Outcomes(outcomes), messages: Vec::new() };
+        }
         Done::planned(job, || {
             let mut reply = Reply::new(job.protocol);
             self.server.error(&mut reply, error);
@@ -135,7 +167,7 @@ impl Engine {
         runner.count_blocked();
         for job in jobs {
             let mut reply = Reply::new(job.protocol);
-            let mut is_answered = true;
+            let (mut is_answered, mut outcomes) = (true, None);
             match &job.work {
                 Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
                 Work::Published { reply: answer, pushes } => runner.published(answer, pushes, &mut reply),
@@ -155,11 +187,12 @@ impl Engine {
                     Err(error) if error.is_transient() => return Err(error),
                     Err(error) => runner.server.error(&mut reply, &error),
                 },
+                Work::Operations(operations) => outcomes = Some(Product::Outcomes(runner.operate(operations)?)),
             }
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
             runner.serve_waiters(dbs_are_others)?;
-            let reply = is_answered.then(|| reply.into_bytes());
-            replies.push(Done { reply, messages: std::mem::take(&mut runner.messages) });
+            let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(reply.into_bytes()) } else { Product::Wait });
+            replies.push(Done { product, messages: std::mem::take(&mut runner.messages) });
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
@@ -237,6 +270,26 @@ impl Job {
     }
 }
 
+impl Work {
+    /// The keys that it names, each with its db.
+    fn keys(&self) -> Vec<(usize, &Bytes)> {
+        match self {
+            Self::Answered(_) | Self::Pushed(_) | Self::Published { .. } | Self::Watch { .. } => Vec::new(),
+            Self::Call(call) | Self::Blocking(BlockingCall { call, .. }) => call.keys().map(|key| (call.db, key)).collect(),
+            Self::Transaction { parts, .. } => parts.iter().flat_map(Self::keys).collect(),
+            Self::Operations(operations) => operations.keys().map(|key| (operations.db, key)).collect(),
+        }
+    }
+}
+
+impl Call {
+    /// The keys among its arguments.
+    fn keys(&self) -> impl Iterator<Item = &Bytes> {
+        let positions = self.command.keys.positions(&self.args);
+        positions.into_iter().filter_map(|position| self.args.get(position))
+    }
+}
+
 /// What jobs read and write, gathered for the transaction's scope.
 struct Needs<'e> {
     catalog: &'e Catalog,
@@ -257,14 +310,20 @@ impl Needs<'_> {
                 self.exclusive |= call.command.is_exclusive(&call.args);
                 let dbs = if flags.has(Flags::CROSS_DB) { 0..self.catalog.spaces.len() } else { call.db..call.db + 1 };
                 let spaces: Vec<u32> = dbs.filter_map(|db| self.catalog.spaces.get(db).copied()).collect();
-                let keys = call.command.keys.positions(&call.args);
-                for key in keys.into_iter().filter_map(|position| call.args.get(position)) {
+                for key in call.keys() {
                     self.keys.extend(spaces.iter().map(|&space| lock_key(space, key)));
                 }
             }
             Work::Transaction { parts, watched } => {
                 parts.iter().for_each(|part| self.add(part));
                 self.keys.extend(watched.iter().map(|watched| watched.lock_key.clone()));
+            }
+            Work::Operations(operations) => {
+                self.writes |= operations.has(Access::Write);
+                self.exclusive |= operations.has(Access::Exclusive);
+                if let Some(&space) = self.catalog.spaces.get(operations.db) {
+                    self.keys.extend(operations.keys().map(|key| lock_key(space, key)));
+                }
             }
         }
     }
@@ -295,23 +354,9 @@ impl<'s> Runner<'_, 's> {
     /// Reads the meta records of all keys of a group in one call to the store.
     fn read_ahead(&mut self, jobs: &[Job]) -> Result<()> {
         let mut records = Vec::new();
-        let mut add = |call: &Call| {
-            let Some(&space) = self.catalog.spaces.get(call.db) else { return };
-            let keys = call.command.keys.positions(&call.args);
-            let keys = keys.into_iter().filter_map(|position| call.args.get(position));
-            records.extend(keys.map(|key| self.layout.meta_record(&KeyAt { space, key: key.clone() })));
-        };
-        for job in jobs {
-            match &job.work {
-                Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => add(call),
-                Work::Transaction { parts, .. } => {
-                    for part in parts {
-                        if let Work::Call(call) = part {
-                            add(call);
-                        }
-                    }
-                }
-                Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
+        for (db, key) in jobs.iter().flat_map(|job| job.work.keys()) {
+            if let Some(&space) = self.catalog.spaces.get(db) {
+                records.push(self.layout.meta_record(&KeyAt { space, key: key.clone() }));
             }
         }
         if records.len() > 1 {
@@ -375,6 +420,31 @@ impl<'s> Runner<'_, 's> {
         self.messages.push(Message::Pushes(pushes.to_vec()));
     }
 
+    /// Runs operations until one fails: then none has an effect. Only what concerns the whole group is returned as an error.
+    fn operate(&mut self, operations: &Operations) -> Result<std::result::Result<Vec<Outcome>, OperationError>> {
+        let (savepoint, versions, catalog) = (self.transaction.savepoint(), *self.versions, self.catalog.clone());
+        let appeared = self.appeared.len();
+        self.events.reads_only = false;
+        let mut outcomes = Vec::with_capacity(operations.list.len());
+        for (position, operation) in operations.list.iter().enumerate() {
+            let (mut db, server) = self.db(operations.db);
+            match operation.perform(&mut db, &mut server.scan_positions) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
+                Err(error) => {
+                    self.transaction.undo_to(savepoint);
+                    self.appeared.truncate(appeared);
+                    *self.versions = versions;
+                    *self.catalog = catalog;
+                    self.events.take();
+                    return Ok(Err(OperationError { position: Some(position), failure: error.into() }));
+                }
+            }
+        }
+        self.messages.extend(self.events.take().into_iter().map(Message::Event));
+        Ok(Ok(outcomes))
+    }
+
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
         if !watched.is_empty() && have_changed(&mut self.transaction, watched, self.now_ms)? {
             reply.null_array();
@@ -387,8 +457,8 @@ impl<'s> Runner<'_, 's> {
                 Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
                 // Nothing waits in here: what a blocking command would say where it may not is its reply.
                 Work::Call(call) => drop(self.call(call, reply)?),
-                // A transaction holds no transactions.
-                Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } => {}
+                // A transaction holds no transactions, and no client sends operations.
+                Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Operations(_) => {}
             }
         }
         Ok(())

@@ -21,8 +21,8 @@ use bytes::Bytes;
 use change::Change;
 use std::collections::BTreeMap;
 
-const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
-const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
+pub(crate) const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
+pub(crate) const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
 
 /// Makes sure that a key holds a hash or nothing.
 ///

@@ -9,7 +9,7 @@ use crate::scan::{self, Filter, Positions, Step};
 use crate::store::{Direction, prefix_end};
 use crate::transaction::Scan;
 use bytes::Bytes;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// How many records a walk over keys asks for first.
 const FIRST_PAGE: usize = 64;
@@ -237,4 +237,19 @@ pub fn count(db: &mut Db) -> Result<u64> {
         ControlFlow::Continue(())
     })?;
     Ok(count)
+}
+
+/// Removes all keys of these dbs at once; the sweep frees their space later. For exclusive transactions.
+///
+/// # Errors
+/// Redis' error for a db number out of range; store errors.
+pub fn flush(db: &mut Db, dbs: Range<usize>) -> Result<()> {
+    // The transaction forgets what a failed command did; the catalog must not have changed by then.
+    let mut catalog = db.catalog.clone();
+    for index in dbs {
+        db.at_db(index, &Bytes::new())?;
+        db.layout.flush(db.transaction, &mut catalog, index)?;
+    }
+    *db.catalog = catalog;
+    Ok(())
 }

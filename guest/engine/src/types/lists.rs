@@ -18,7 +18,7 @@ use bytes::Bytes;
 use elements::Walk;
 use std::ops::Range;
 
-const INDEX_OUT_OF_RANGE: Error = Error::client("ERR index out of range");
+pub(crate) const INDEX_OUT_OF_RANGE: Error = Error::client("ERR index out of range");
 
 /// How many elements the first page of a search asks for.
 const FIRST_SEARCHED: u64 = 64;

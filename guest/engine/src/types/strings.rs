@@ -21,6 +21,17 @@ pub enum Condition {
     IfPresent,
 }
 
+impl Condition {
+    /// Whether it holds for what is stored under a key.
+    fn holds(self, old: Option<&Meta>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::IfAbsent => old.is_none(),
+            Self::IfPresent => old.is_some(),
+        }
+    }
+}
+
 /// What becomes of a key's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
@@ -92,11 +103,7 @@ pub fn get_and_set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, 
 }
 
 fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition: Condition, expiry: Expiry) -> Result<bool> {
-    let holds = match condition {
-        Condition::Always => true,
-        Condition::IfAbsent => old.is_none(),
-        Condition::IfPresent => old.is_some(),
-    };
+    let holds = condition.holds(old);
     if holds {
         db.write_string(at, old, value, expiry.after(old))?;
         db.notify(Classes::STRING, "set", at);
@@ -105,6 +112,25 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
         }
     }
     Ok(holds)
+}
+
+/// Stores several strings, without expiry. False, and nothing changed, where the condition does not hold for one of the keys (MSETNX).
+/// Where a key comes more than once, its last value stays.
+///
+/// # Errors
+/// A string would be too long; store errors, corrupt records.
+pub fn set_many(db: &mut Db, pairs: &[(KeyAt, Bytes)], condition: Condition) -> Result<bool> {
+    if condition != Condition::Always {
+        for (at, _) in pairs {
+            if !condition.holds(db.find(at)?.as_ref()) {
+                return Ok(false);
+            }
+        }
+    }
+    for (at, value) in pairs {
+        set(db, at, value.clone(), Condition::Always, Expiry::Never)?;
+    }
+    Ok(true)
 }
 
 /// Removes a string and returns its value; `None` for an absent key (GETDEL).
@@ -138,11 +164,7 @@ pub enum Comparison {
 pub fn compare_and_set(db: &mut Db, at: &KeyAt, expected: &[u8], value: Bytes, expiry: Expiry) -> Result<Comparison> {
     let (old, comparison) = compare(db, at, expected)?;
     if comparison == Comparison::Equal {
-        db.write_string(at, old.as_ref(), value, expiry.after(old.as_ref()))?;
-        db.notify(Classes::STRING, "set", at);
-        if matches!(expiry, Expiry::At(_)) {
-            db.notify(Classes::GENERIC, "expire", at);
-        }
+        replace(db, at, old.as_ref(), value, Condition::Always, expiry)?;
     }
     Ok(comparison)
 }

@@ -7,6 +7,7 @@ use crate::command::options::{integer, is_word};
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result, texts};
 use crate::resp::reply::Reply;
+use crate::types::keys;
 use std::ops::Range;
 
 /// The rows of this file.
@@ -62,12 +63,7 @@ fn flush(context: &mut Context, dbs: Range<usize>, reply: &mut Reply) -> Result<
     if context.args.len() > 2 || !context.args.iter().skip(1).all(known) {
         return Err(texts::SYNTAX);
     }
-    // The transaction forgets what a failed command did; the catalog must not have changed by then.
-    let mut catalog = context.db.catalog.clone();
-    for db in dbs {
-        context.db.layout.flush(context.db.transaction, &mut catalog, db)?;
-    }
-    *context.db.catalog = catalog;
+    keys::flush(&mut context.db, dbs)?;
     reply.ok();
     Ok(())
 }
@@ -79,6 +75,7 @@ fn swap_db(context: &mut Context, reply: &mut Reply) -> Result<()> {
     };
     let (a, b) = (number(1, "ERR invalid first DB index")?, number(2, "ERR invalid second DB index")?);
     let (a, b) = (known_db(context, a)?, known_db(context, b)?);
+    // As in a flush: the catalog must not have changed where the command fails.
     let mut catalog = context.db.catalog.clone();
     context.db.layout.swap(context.db.transaction, &mut catalog, a, b)?;
     *context.db.catalog = catalog;

@@ -5,7 +5,7 @@ use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::options::is_word;
 use crate::command::{Command, Context, Group, Run};
-use crate::error::{Error, Result, texts};
+use crate::error::{Result, texts};
 use crate::resp::reply::Reply;
 use crate::types::keys;
 
@@ -57,8 +57,6 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-const SAME_OBJECT: Error = Error::client("ERR source and destination objects are the same");
-
 fn copy(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let (mut db, mut replace) = (context.db.index, false);
     let mut options = context.args.iter().skip(3);
@@ -73,7 +71,7 @@ fn copy(context: &mut Context, reply: &mut Reply) -> Result<()> {
     }
     let (from, to) = (context.db.at(context.arg(1))?, context.db.at_db(db, context.arg(2))?);
     if from == to {
-        return Err(SAME_OBJECT);
+        return Err(texts::SAME_OBJECT);
     }
     reply.integer(i64::from(keys::copy(&mut context.db, &from, &to, replace)?));
     Ok(())
@@ -83,7 +81,7 @@ fn move_key(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let db = db_number(context, context.arg(2))?;
     let (from, to) = (context.db.at(context.arg(1))?, context.db.at_db(db, context.arg(1))?);
     if from == to {
-        return Err(SAME_OBJECT);
+        return Err(texts::SAME_OBJECT);
     }
     let moved = context.db.find(&from)?.is_some() && keys::rename(&mut context.db, &from, &to, true)?;
     reply.integer(i64::from(moved));

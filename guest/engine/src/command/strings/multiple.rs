@@ -3,9 +3,10 @@
 use super::reply_value;
 use crate::command::Context;
 use crate::error::Result;
+use crate::layout::KeyAt;
 use crate::resp::reply::Reply;
 use crate::session::wrong_arity;
-use crate::types::strings::{self, Condition, Expiry};
+use crate::types::strings::{self, Condition};
 use bytes::Bytes;
 
 pub(super) fn mget(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -19,37 +20,20 @@ pub(super) fn mget(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 pub(super) fn mset(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    set_pairs(context, pairs(context.args, "mset")?)?;
+    set_pairs(context, "mset", Condition::Always)?;
     reply.ok();
     Ok(())
 }
 
 pub(super) fn msetnx(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let pairs = pairs(context.args, "msetnx")?;
-    for [key, _] in pairs {
-        let at = context.db.at(key)?;
-        if context.db.find(&at)?.is_some() {
-            reply.integer(0);
-            return Ok(());
-        }
-    }
-    set_pairs(context, pairs)?;
-    reply.integer(1);
+    let is_set = set_pairs(context, "msetnx", Condition::IfAbsent)?;
+    reply.integer(i64::from(is_set));
     Ok(())
 }
 
-/// Keys, each with its value.
-fn pairs<'a>(args: &'a [Bytes], command: &str) -> Result<&'a [[Bytes; 2]]> {
-    match args.get(1..).unwrap_or_default().as_chunks() {
-        (pairs, []) => Ok(pairs),
-        _ => Err(wrong_arity(command)),
-    }
-}
-
-fn set_pairs(context: &mut Context, pairs: &[[Bytes; 2]]) -> Result<()> {
-    for [key, value] in pairs {
-        let at = context.db.at(key)?;
-        strings::set(&mut context.db, &at, value.clone(), Condition::Always, Expiry::Never)?;
-    }
-    Ok(())
+fn set_pairs(context: &mut Context, command: &str, condition: Condition) -> Result<bool> {
+    let (pairs, []) = context.args.get(1..).unwrap_or_default().as_chunks() else { return Err(wrong_arity(command)) };
+    let place = |[key, value]: &[Bytes; 2]| Ok((context.db.at(key)?, value.clone()));
+    let pairs = pairs.iter().map(place).collect::<Result<Vec<(KeyAt, Bytes)>>>()?;
+    strings::set_many(&mut context.db, &pairs, condition)
 }

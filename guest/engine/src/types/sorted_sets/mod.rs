@@ -24,7 +24,7 @@ use crate::transaction::Scan;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-const SUM_IS_NAN: Error = Error::client("ERR resulting score is not a number (NaN)");
+pub(crate) const SUM_IS_NAN: Error = Error::client("ERR resulting score is not a number (NaN)");
 
 /// A member with its score.
 pub type Member = (Bytes, f64);
