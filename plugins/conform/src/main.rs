@@ -14,8 +14,8 @@ mod bindings {
     });
 }
 
-use orbweaver_engine::store::conformance::{AFTER_REOPENING, BEFORE_REOPENING, Needs, Subject, TESTS, Test};
 use orbweaver_engine::store::StoreError;
+use orbweaver_engine::store::conformance::{AFTER_REOPENING, BEFORE_REOPENING, Needs, Subject, TESTS, Test};
 use std::env;
 use std::process::ExitCode;
 use subject::Imported;
