@@ -27,12 +27,13 @@ pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
     fs::create_dir_all(out)?;
     let mut report = String::new();
     for artefact in artefacts(parts)? {
-        let wasm = with_metadata(&artefact)?;
+        let wasm = with_metadata(&artefact.wasm, Some(artefact.name), artefact.description)?;
         fs::write(out.join(format!("{}.wasm", artefact.name)), &wasm)?;
         describe(&mut report, &artefact, &wasm)?;
     }
     for package in packages.encode()? {
-        fs::write(out.join(format!("{}.wit.wasm", package.name)), package.wasm)?;
+        let wasm = with_metadata(&package.wasm, None, "Interfaces of Orbweaver: Redis data structures over any ordered key-value store")?;
+        fs::write(out.join(format!("{}.wit.wasm", package.name)), wasm)?;
     }
     wit::copy(workspace, &out.join("wit"))?;
     fs::write(out.join("interfaces.md"), packages.page()?)?;
@@ -67,15 +68,17 @@ fn artefacts(parts: Parts) -> Result<Vec<Artefact>> {
     Ok(components.into_iter().chain(compositions).collect())
 }
 
-/// The component with what registries show of it.
-fn with_metadata(artefact: &Artefact) -> Result<Vec<u8>> {
+/// The component with what registries show of it. A WIT package has its name already.
+fn with_metadata(wasm: &[u8], name: Option<&str>, description: &'static str) -> Result<Vec<u8>> {
     let mut metadata = AddMetadata::default();
-    metadata.name = AddMetadataField::Set(artefact.name.to_owned());
-    metadata.description = AddMetadataField::Set(Description::new(artefact.description));
+    if let Some(name) = name {
+        metadata.name = AddMetadataField::Set(name.to_owned());
+    }
+    metadata.description = AddMetadataField::Set(Description::new(description));
     metadata.licenses = AddMetadataField::Set(Licenses::new(env!("CARGO_PKG_LICENSE"))?);
     metadata.source = AddMetadataField::Set(Source::new(env!("CARGO_PKG_REPOSITORY"))?);
     metadata.version = AddMetadataField::Set(Version::new(env!("CARGO_PKG_VERSION")));
-    metadata.to_wasm(&artefact.wasm)
+    metadata.to_wasm(wasm)
 }
 
 /// Appends what a host author wants to know: size, imports, exports.

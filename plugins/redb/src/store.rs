@@ -23,6 +23,9 @@ const LIMITS: Limits = Limits { max_key_bytes: 512 << 20, max_value_bytes: 3 << 
 
 type Records = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
+/// The two ends of a range.
+type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 /// A handle on a database file; clones are further handles on the same one, also for other threads.
 ///
 /// The file is closed, and the claim on its folder released, with the last of them. Commits are on the disk when they return.
@@ -163,7 +166,7 @@ fn unknown(keyspace: Keyspace) -> StoreError {
 }
 
 /// The bounds of a range; `None` where it is empty.
-fn bounds(range: &KeyRange) -> Option<(Bound<&[u8]>, Bound<&[u8]>)> {
+fn bounds(range: &KeyRange) -> Option<Bounds<'_>> {
     let start = range.start.as_slice();
     if range.end.as_deref().is_some_and(|end| start >= end) {
         return None;
