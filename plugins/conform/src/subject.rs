@@ -47,7 +47,10 @@ impl Imported {
     }
 }
 
-fn open() -> Result<(HostStore, Vec<(Keyspace, &'static str)>), StoreError> {
+/// A keyspace and its name.
+type Named = (Keyspace, &'static str);
+
+fn open() -> Result<(HostStore, Vec<Named>), StoreError> {
     let mut store = HostStore::new();
     let open = |name| store.open_keyspace(name, Order::Bytes).map(|keyspace| (keyspace, name));
     let keyspaces = KEYSPACES.into_iter().map(open).collect::<Result<_, _>>()?;
