@@ -8,6 +8,9 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 /// The number of the only connection.
 const CONNECTION: u64 = 1;
 
+/// What a waiting connection needs, by the contract.
+const BLOCKED: u64 = u64::MAX;
+
 /// A conversation with the engine.
 pub struct Session {
     /// Replies are printed with types and quotes.
@@ -52,6 +55,10 @@ impl Session {
         let input = encode_request(words);
         let end = u32::try_from(input.len())?;
         let outcome = resp::exchange(&input, &[resp::Delivery { connection: CONNECTION, end }]);
+        if outcome.answers.iter().any(|answer| answer.needed == BLOCKED) {
+            let name = words.first().map(|name| String::from_utf8_lossy(name)).unwrap_or_default();
+            return Err(format!("{name} finds nothing to take, and there is nobody to wait for").into());
+        }
         self.closed |= outcome.shutdown || outcome.answers.iter().any(|answer| answer.close);
         let mut out = io::stdout().lock();
         for reply in decode_replies(outcome.output)? {

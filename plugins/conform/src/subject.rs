@@ -2,11 +2,8 @@
 
 use crate::store::HostStore;
 use bytes::Bytes;
-use orbweaver_engine::store::conformance::Subject;
+use orbweaver_engine::store::conformance::{self, Subject};
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
-
-/// The keyspaces that the suite writes to.
-const KEYSPACES: [&str; 4] = ["system", "meta", "data", "score"];
 
 /// The imported store.
 pub struct Imported;
@@ -48,12 +45,18 @@ impl Imported {
 }
 
 /// A keyspace and its name.
-type Named = (Keyspace, &'static str);
+type Named = (Keyspace, String);
 
+/// The store, with those of the suite's keyspaces whose order it has.
 fn open() -> Result<(HostStore, Vec<Named>), StoreError> {
     let mut store = HostStore::new();
-    let open = |name| store.open_keyspace(name, Order::Bytes).map(|keyspace| (keyspace, name));
-    let keyspaces = KEYSPACES.into_iter().map(open).collect::<Result<_, _>>()?;
+    let mut keyspaces = Vec::new();
+    for (name, order) in conformance::keyspaces() {
+        match store.open_keyspace(&name, order) {
+            Err(StoreError::UnsupportedOrder(_)) => {}
+            opened => keyspaces.push((opened?, name)),
+        }
+    }
     Ok((store, keyspaces))
 }
 
@@ -85,6 +88,10 @@ impl Store for Turn {
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
         self.store.open_keyspace(name, order)
+    }
+
+    fn order(&self, keyspace: Keyspace) -> Order {
+        self.store.order(keyspace)
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {

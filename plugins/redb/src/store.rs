@@ -167,10 +167,10 @@ fn unknown(keyspace: Keyspace) -> StoreError {
 
 /// The bounds of a range; `None` where it is empty.
 fn bounds(range: &KeyRange) -> Option<Bounds<'_>> {
-    let start = range.start.as_slice();
-    if range.end.as_deref().is_some_and(|end| start >= end) {
+    if range.is_empty(Order::Bytes) || range.end.as_deref() == Some(b"") {
         return None;
     }
+    let start = range.start.as_slice();
     let first = if range.after_start { Bound::Excluded(start) } else { Bound::Included(start) };
     Some((first, range.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded)))
 }
@@ -181,8 +181,8 @@ impl Store for RedbStore {
     }
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
-        match order {
-            Order::Bytes => {}
+        if order != Order::Bytes {
+            return Err(StoreError::UnsupportedOrder(order.name().to_owned()));
         }
         let mut state = self.shared.lock();
         let position = match state.keyspaces.iter().position(|other| other == name) {
@@ -201,6 +201,10 @@ impl Store for RedbStore {
         };
         let too_many = |_| StoreError::TooLarge { what: "the number of keyspaces".into(), limit: u64::from(u32::MAX) };
         u32::try_from(position).map(Keyspace).map_err(too_many)
+    }
+
+    fn order(&self, _keyspace: Keyspace) -> Order {
+        Order::Bytes
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {

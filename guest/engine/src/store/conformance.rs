@@ -29,7 +29,7 @@ mod reading;
 mod revisions;
 mod writing;
 
-use super::{Store, StoreError};
+use super::{Order, Store, StoreError};
 use std::fmt;
 
 /// A store under test.
@@ -154,6 +154,13 @@ pub const BEFORE_REOPENING: Test = reopening("records are left behind", durabili
 
 /// Finds exactly what [`BEFORE_REOPENING`] left in the same store, which has been opened again since.
 pub const AFTER_REOPENING: Test = reopening("what is committed outlives the process", durability::find);
+
+/// The keyspaces that the tests write to: for those who give every test the same store, and empty it before. A store may refuse
+/// those of foreign orders.
+pub fn keyspaces() -> impl Iterator<Item = (String, Order)> {
+    let own = fixture::KEYSPACES.into_iter().map(|name| (name.to_owned(), Order::Bytes));
+    own.chain(orders::keyspaces())
+}
 
 /// Runs every test, each on a store of its own, and returns those that failed.
 #[must_use]
