@@ -1,11 +1,12 @@
 #![cfg_attr(test, allow(clippy::panic, clippy::unwrap_used))]
-//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs`.
+//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs | package`.
 
 mod bench;
 mod command;
 mod docs;
 mod first_build;
 mod fuzz;
+mod package;
 mod packages;
 mod python;
 mod run;
@@ -31,8 +32,8 @@ struct Arguments {
 enum Verb {
     /// Find out what building and testing need, and install what is missing
     ///
-    /// Installs the Rust target wasm32-unknown-unknown, rustfmt and clippy with rustup, Debian packages with
-    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py from PyPI
+    /// Installs the Rust targets wasm32-unknown-unknown and wasm32-wasip2, rustfmt and clippy with rustup, Debian packages with
+    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py and wasmtime from PyPI
     /// into a virtual environment in the cache folder. At once when nothing is missing.
     #[command(after_help = "Example:\n  cargo xtask setup")]
     Setup,
@@ -85,6 +86,13 @@ enum Verb {
     /// Write the generated pages of docs/, such as docs/commands.md
     #[command(after_help = "Example:\n  cargo xtask docs")]
     Docs,
+
+    /// Build the release artefacts into dist/
+    ///
+    /// The component, stores and a command line for any WASI host, compositions of them, the WIT packages, and
+    /// checksums. Builds neither RocksDB nor wasmtime. docs/plugins.md describes them.
+    #[command(after_help = "Example:\n  cargo xtask package")]
+    Package,
 }
 
 fn main() -> ExitCode {
@@ -106,6 +114,7 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Fuzz { targets, seconds } => fuzz::fuzz(&targets, seconds),
         Verb::Bench { arguments } => bench::bench(&arguments),
         Verb::Docs => docs::docs(),
+        Verb::Package => package::package(),
     }
 }
 

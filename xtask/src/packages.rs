@@ -30,7 +30,7 @@ pub const BUILD: [Need; 3] = [
 pub const TEST: [Need; 4] = [
     Need { package: "redis-server", purpose: "comparing replies", is_present: || runs("redis-server", &["--version"]) },
     Need { package: "redis-tools", purpose: "testing with redis-cli", is_present: || runs("redis-cli", &["--version"]) },
-    Need { package: "python3", purpose: "testing with redis-py", is_present: || runs("python3", &["--version"]) },
+    Need { package: "python3", purpose: "testing with redis-py and wasmtime", is_present: || runs("python3", &["--version"]) },
     Need { package: "python3-venv", purpose: "testing with redis-py", is_present: || runs("python3", &["-c", "import ensurepip, venv"]) },
 ];
 

@@ -1,36 +1,38 @@
-//! A Python virtual environment with redis-py, the real client library that the tests use.
+//! A Python virtual environment with what the tests use from PyPI: a real client library, and a WebAssembly runtime that nobody
+//! here builds.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
 use crate::command;
 
-/// The version of redis-py; a test that passes today should pass next year.
-const REDIS_PY: &str = "8.1.0";
+/// What is installed; a test that passes today should pass next year.
+const REQUIREMENTS: [&str; 2] = ["redis==8.1.0", "wasmtime==50.0.1"];
 
-/// Makes the environment if it is missing or holds another version; returns the path of its Python.
+/// Makes the environment if something in it is missing or of another version; returns the path of its Python.
 pub fn install_missing() -> Result<PathBuf> {
     let folder = cache_folder()?.join("python");
     let python = folder.join("bin").join("python");
-    if !has_redis_py(&python) {
-        println!("Installing redis-py {REDIS_PY} into {}", folder.display());
+    if !has_requirements(&python) {
+        println!("Installing {} into {}", REQUIREMENTS.join(", "), folder.display());
         command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-        command::run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).arg(requirement()))
-            .context("cannot install redis-py from PyPI")?;
+        command::run(pip(&python).args(["install", "--quiet"]).args(REQUIREMENTS)).context("cannot install packages from PyPI")?;
     }
     Ok(python)
 }
 
-fn requirement() -> String {
-    format!("redis=={REDIS_PY}")
+fn pip(python: &Path) -> Command {
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "--disable-pip-version-check"]);
+    pip
 }
 
-fn has_redis_py(python: &PathBuf) -> bool {
-    let version = command::output(Command::new(python).args(["-c", "import redis; print(redis.__version__)"]));
-    version.as_deref() == Some(REDIS_PY)
+fn has_requirements(python: &Path) -> bool {
+    let installed = command::output(pip(python).arg("freeze")).unwrap_or_default();
+    REQUIREMENTS.iter().all(|requirement| installed.lines().any(|line| line == *requirement))
 }
 
 /// `$XDG_CACHE_HOME/orbweaver`, by default `~/.cache/orbweaver` (XDG Base Directory Specification).

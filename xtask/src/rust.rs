@@ -9,15 +9,17 @@ use anyhow::{Context as _, Result};
 
 use crate::command;
 
-/// What the component is compiled for.
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What the component and the plugins are compiled for.
+const TARGETS: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip2"];
 
-/// Adds the component's target, rustfmt and clippy to the toolchain that runs this program.
+/// Adds the targets of WebAssembly, rustfmt and clippy to the toolchain that runs this program.
 ///
 /// rustup hands down the name of that toolchain in RUSTUP_TOOLCHAIN, so the rustup commands need not name it.
 pub fn install_missing() -> Result<()> {
-    if !target_is_installed() {
-        rustup(&["target", "add", TARGET])?;
+    for target in TARGETS {
+        if !target_is_installed(target) {
+            rustup(&["target", "add", target])?;
+        }
     }
     for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
         if !command::succeeds(command::cargo().args([subcommand, "--version"])) {
@@ -27,8 +29,8 @@ pub fn install_missing() -> Result<()> {
     Ok(())
 }
 
-fn target_is_installed() -> bool {
-    let library = command::output(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]));
+fn target_is_installed(target: &str) -> bool {
+    let library = command::output(Command::new("rustc").args(["--print", "target-libdir", "--target", target]));
     library.is_some_and(|library| Path::new(&library).is_dir())
 }
 

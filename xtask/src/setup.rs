@@ -23,7 +23,7 @@ pub fn fuzz() -> Result<()> {
     packages::install_missing([&packages::COMPILER].into_iter())
 }
 
-/// What running the tests needs; the path of the Python that has redis-py.
+/// What running the tests needs; the path of the Python that has what they use from PyPI.
 pub fn test() -> Result<PathBuf> {
     light()?;
     packages::install_missing(packages::BUILD.iter().chain(&packages::TEST))?;

@@ -1,12 +1,13 @@
 //! `cargo xtask test`.
 
+use std::env;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{command, first_build, fuzz, setup};
+use crate::{command, first_build, fuzz, package, setup};
 
 /// One check: a cargo command under a name.
 struct Step {
@@ -18,16 +19,24 @@ struct Step {
 type Times = Vec<(&'static str, Duration)>;
 
 /// In the dev profile, with its checks for arithmetic overflow; neither RocksDB nor wasmtime is built.
-const LIGHT: [Step; 5] = [
+const LIGHT: [Step; 6] = [
     Step { name: "formatting", cargo: "fmt --all --check" },
-    // Another workspace.
+    // Other workspaces.
     Step { name: "formatting: fuzz targets", cargo: "fmt --manifest-path fuzz/Cargo.toml --check" },
+    Step { name: "formatting: plugins", cargo: "fmt --manifest-path plugins/Cargo.toml --all --check" },
     Step {
         name: "lints: engine, component",
-        cargo: "clippy --package orbweaver-engine --package orbweaver-guest --package xtask --all-targets -- -D warnings",
+        cargo: "clippy --package orbweaver-engine --package orbweaver-guest --package orbweaver-component --package xtask --all-targets -- -D warnings",
     },
     Step { name: "tests and examples: engine", cargo: "test --package orbweaver-engine --package xtask" },
     Step { name: "rustdoc: engine", cargo: "doc --no-deps --package orbweaver-engine" },
+];
+
+/// The components for WASI hosts, in their own workspace and target directory, and the release artefacts in processes.
+const PLUGINS: [Step; 3] = [
+    Step { name: "lints: plugins", cargo: "clippy --release --workspace --all-targets -- -D warnings" },
+    Step { name: "lints: redb under WASI", cargo: "clippy --release --package orbweaver-redb --target wasm32-wasip2 -- -D warnings" },
+    Step { name: "tests: plugins, artefacts", cargo: "test --release --workspace --no-fail-fast" },
 ];
 
 /// In the release profile, and over the packages of [`command::HOST_PACKAGES`], so that RocksDB and wasmtime are built once for
@@ -58,6 +67,7 @@ fn light(times: &mut Times) -> Result<()> {
 fn all(times: &mut Times) -> Result<()> {
     let python = setup::test()?;
     light(times)?;
+    plugins(&python, times)?;
     println!();
     first_build::announce();
     HEAVY.iter().try_for_each(|step| step.run(with_python(&mut command::cargo(), &python), times))?;
@@ -73,6 +83,19 @@ fn timed(name: &'static str, times: &mut Times, work: impl FnOnce() -> Result<()
     let result = work();
     times.push((name, start.elapsed()));
     result.with_context(|| format!("the step \"{name}\" failed"))
+}
+
+fn plugins(python: &Path, times: &mut Times) -> Result<()> {
+    timed("release artefacts", times, || {
+        println!("\n=== release artefacts: cargo xtask package");
+        package::package()
+    })?;
+    let dist = env::current_dir()?.join(package::FOLDER);
+    PLUGINS.iter().try_for_each(|step| {
+        let mut cargo = command::cargo();
+        cargo.current_dir("plugins").env("CARGO_TARGET_DIR", package::target_directory()).env("ORBWEAVER_DIST", &dist);
+        step.run(with_python(&mut cargo, python), times)
+    })
 }
 
 /// The tests start this Python for a client that is not ours.

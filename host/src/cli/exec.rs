@@ -2,11 +2,10 @@
 
 use super::options::{DirArgs, EngineArgs};
 use anyhow::{Context as _, anyhow, bail};
-use bytes::Bytes;
 use clap::Args;
 use orbweaver::runtime::{BLOCKED, Delivery, Orbweaver};
 use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
-use orbweaver_engine::resp::{Value, decode_reply, render_human, render_raw, split_inline};
+use orbweaver_engine::resp::{Value, decode_replies, encode_request, render_human, render_raw, script_words};
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -86,9 +85,8 @@ impl Session {
         let mut number: u64 = 0;
         while !self.closed && input.read_until(b'\n', &mut line).context("cannot read the script")? > 0 {
             number += 1;
-            let words = split_inline(&line).ok_or_else(|| anyhow!("line {number} of the script: a quote is not closed"))?;
-            let is_comment = words.first().is_some_and(|word| word.starts_with(b"#"));
-            if !words.is_empty() && !is_comment {
+            let words = script_words(&line).map_err(|problem| anyhow!("line {number} of the script: {problem}"))?;
+            if !words.is_empty() {
                 self.run(&words)?;
             }
             line.clear();
@@ -112,30 +110,12 @@ impl Session {
 
     /// Runs a command. Most have one reply; after CLIENT REPLY OFF there is none.
     fn call(&mut self, words: &[Vec<u8>]) -> anyhow::Result<Vec<Value>> {
-        let outcome = self.orbweaver.exchange(&[Delivery { connection: CONNECTION, input: &request(words) }])?;
+        let outcome = self.orbweaver.exchange(&[Delivery { connection: CONNECTION, input: &encode_request(words) }])?;
         if outcome.answers.iter().any(|answer| answer.needed == BLOCKED) {
             let name = words.first().map(|name| String::from_utf8_lossy(name)).unwrap_or_default();
             bail!("{name} finds nothing to take, and there is nobody to wait for");
         }
         self.closed |= outcome.shutdown || outcome.answers.iter().any(|answer| answer.close);
-        let mut rest = Bytes::from(outcome.output);
-        let mut replies = Vec::new();
-        while !rest.is_empty() {
-            let Some((reply, used)) = decode_reply(&rest)? else { bail!("the engine's reply is not whole") };
-            replies.push(reply);
-            rest = rest.slice(used..);
-        }
-        Ok(replies)
+        Ok(decode_replies(outcome.output)?)
     }
-}
-
-/// A request as clients send it.
-fn request(words: &[Vec<u8>]) -> Vec<u8> {
-    let mut request = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        request.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-        request.extend_from_slice(word);
-        request.extend_from_slice(b"\r\n");
-    }
-    request
 }

@@ -8,6 +8,7 @@ pub mod inline;
 pub mod render;
 pub mod reply;
 pub mod request;
+pub mod script;
 
 #[cfg(test)]
 mod properties;
@@ -17,3 +18,4 @@ pub use inline::split_inline;
 pub use render::{render_human, render_raw};
 pub use reply::{Deferred, Protocol, Reply};
 pub use request::{Parsed, RequestLimits, parse_request};
+pub use script::{decode_replies, encode_request, script_words};

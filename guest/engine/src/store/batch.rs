@@ -8,7 +8,7 @@
 //! ```
 //! Integers are little-endian. Operations apply in their order; the engine puts range deletes first and names no key twice.
 
-use super::{KeyRange, Keyspace, StoreError};
+use super::{KeyRange, Keyspace, Limits, StoreError};
 
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
@@ -143,6 +143,20 @@ impl Batch {
         Ok(())
     }
 
+    /// The changes, for a store of these limits.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] where the batch or a part of it is above a limit; [`StoreError::Io`] for the empty key.
+    pub fn ops_within(&self, limits: Limits) -> Result<Vec<BatchOp<'_>>, StoreError> {
+        if self.ops > limits.max_batch_ops {
+            return Err(StoreError::TooLarge { what: format!("a batch of {} operations", self.ops), limit: limits.max_batch_ops });
+        }
+        check_bytes("a batch", self.bytes.len(), limits.max_batch_bytes)?;
+        let ops = self.ops().collect::<Result<Vec<_>, _>>()?;
+        ops.iter().try_for_each(|op| check_sizes(op, limits))?;
+        Ok(ops)
+    }
+
     /// The changes in turn. After an error (bytes that are no operation) the iterator ends.
     pub fn ops(&self) -> impl Iterator<Item = Result<BatchOp<'_>, StoreError>> {
         let mut rest = self.bytes.as_slice();
@@ -157,6 +171,24 @@ impl Batch {
             Some(op.ok_or_else(|| StoreError::Corrupt("a write batch is not made of whole operations".into())))
         })
     }
+}
+
+fn check_sizes(op: &BatchOp<'_>, limits: Limits) -> Result<(), StoreError> {
+    let (key, value): (&[u8], &[u8]) = match *op {
+        BatchOp::Put { key, value, .. } => (key, value),
+        BatchOp::Delete { key, .. } => (key, &[]),
+        BatchOp::DeleteRange { .. } => return Ok(()),
+    };
+    if key.is_empty() {
+        return Err(StoreError::Io("the empty key is not allowed".into()));
+    }
+    check_bytes("a key", key.len(), limits.max_key_bytes)?;
+    check_bytes("a value", value.len(), limits.max_value_bytes)
+}
+
+fn check_bytes(what: &str, bytes: usize, limit: u64) -> Result<(), StoreError> {
+    let fits = u64::try_from(bytes).is_ok_and(|bytes| bytes <= limit);
+    if fits { Ok(()) } else { Err(StoreError::TooLarge { what: format!("{what} of {bytes} bytes"), limit }) }
 }
 
 fn take_op<'a>(rest: &mut &'a [u8]) -> Option<BatchOp<'a>> {

@@ -29,7 +29,7 @@ mod reading;
 mod revisions;
 mod writing;
 
-use super::{Store, StoreError};
+use super::{Order, Store, StoreError};
 use std::fmt;
 
 /// A store under test.
@@ -68,11 +68,24 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What a test needs beside handles that are used in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Handles that are used at the same time, on several threads.
+    Threads,
+    /// That the store is closed and opened again.
+    Reopening,
+}
+
 /// One obligation of the contract.
 #[derive(Clone, Copy, Debug)]
 pub struct Test {
     /// The obligation in one sentence.
     pub name: &'static str,
+    /// What the test needs.
+    pub needs: Needs,
     check: fn(&mut dyn Subject) -> fixture::Check,
 }
 
@@ -87,42 +100,67 @@ impl Test {
     }
 }
 
+const fn simple(name: &'static str, check: fn(&mut dyn Subject) -> fixture::Check) -> Test {
+    Test { name, needs: Needs::Nothing, check }
+}
+
+const fn threads(name: &'static str, check: fn(&mut dyn Subject) -> fixture::Check) -> Test {
+    Test { name, needs: Needs::Threads, check }
+}
+
+const fn reopening(name: &'static str, check: fn(&mut dyn Subject) -> fixture::Check) -> Test {
+    Test { name, needs: Needs::Reopening, check }
+}
+
 /// Every test, the simple ones first: the first failure is the one to look at.
 pub const TESTS: &[Test] = &[
-    Test { name: "a commit is seen by every handle", check: writing::a_commit_is_seen },
-    Test { name: "get tells empty values from absent keys", check: reading::get },
-    Test { name: "get_many answers in the order of its keys", check: reading::get_many },
-    Test { name: "keyspaces are separate", check: reading::keyspaces_are_separate },
-    Test { name: "scans walk in byte order", check: reading::order },
-    Test { name: "scans walk backwards", check: reading::reverse_order },
-    Test { name: "scans keep within their range", check: reading::ranges },
-    Test { name: "scans backwards keep within their range", check: reading::reverse_ranges },
-    Test { name: "a keyspace keeps the order that it was opened with", check: orders::kept },
-    Test { name: "pages add up to the whole range", check: paging::forward },
-    Test { name: "pages backwards add up to the whole range", check: paging::reverse },
-    Test { name: "a page holds at least one record", check: paging::at_least_one_record },
-    Test { name: "a rollback leaves nothing", check: writing::a_rollback_leaves_nothing },
-    Test { name: "a range delete removes its range", check: writing::delete_range },
-    Test { name: "a put survives the range delete before it", check: writing::put_after_delete_range },
-    Test { name: "a batch is seen whole or not at all", check: writing::atomicity },
-    Test { name: "what is too large changes nothing", check: errors::too_large },
-    Test { name: "an empty key is refused", check: errors::empty_key },
-    Test { name: "an unknown keyspace is refused", check: errors::unknown_keyspace },
-    Test { name: "reads and commits need a transaction", check: errors::no_transaction },
-    Test { name: "a handle has one transaction", check: errors::second_begin },
-    Test { name: "a transaction that reads does not write", check: errors::read_scope },
-    Test { name: "a transaction sees one state", check: isolation::one_state },
-    Test { name: "colliding transactions lose no update", check: isolation::colliding },
-    Test { name: "transactions on several keys lose no update", check: isolation::several_keys },
-    Test { name: "transactions on other keys all succeed", check: isolation::disjoint },
-    Test { name: "an exclusive transaction runs alone", check: isolation::exclusive },
-    Test { name: "the epoch changes with exclusive commits", check: revisions::epoch },
-    Test { name: "the epoch stays without exclusive commits", check: revisions::epoch_stays },
-    Test { name: "a revision changes with its key", check: revisions::changes },
-    Test { name: "a revision stays without a change of its key", check: revisions::stays },
-    Test { name: "what is committed outlives the store", check: durability::committed },
-    Test { name: "what is rolled back stays away", check: durability::rolled_back },
+    simple("a commit is seen by every handle", writing::a_commit_is_seen),
+    simple("get tells empty values from absent keys", reading::get),
+    simple("get_many answers in the order of its keys", reading::get_many),
+    simple("keyspaces are separate", reading::keyspaces_are_separate),
+    simple("scans walk in byte order", reading::order),
+    simple("scans walk backwards", reading::reverse_order),
+    simple("scans keep within their range", reading::ranges),
+    simple("scans backwards keep within their range", reading::reverse_ranges),
+    simple("a keyspace keeps the order that it was opened with", orders::kept),
+    simple("pages add up to the whole range", paging::forward),
+    simple("pages backwards add up to the whole range", paging::reverse),
+    simple("a page holds at least one record", paging::at_least_one_record),
+    simple("a rollback leaves nothing", writing::a_rollback_leaves_nothing),
+    simple("a range delete removes its range", writing::delete_range),
+    simple("a put survives the range delete before it", writing::put_after_delete_range),
+    threads("a batch is seen whole or not at all", writing::atomicity),
+    simple("what is too large changes nothing", errors::too_large),
+    simple("an empty key is refused", errors::empty_key),
+    simple("an unknown keyspace is refused", errors::unknown_keyspace),
+    simple("reads and commits need a transaction", errors::no_transaction),
+    simple("a handle has one transaction", errors::second_begin),
+    simple("a transaction that reads does not write", errors::read_scope),
+    threads("a transaction sees one state", isolation::one_state),
+    threads("colliding transactions lose no update", isolation::colliding),
+    threads("transactions on several keys lose no update", isolation::several_keys),
+    threads("transactions on other keys all succeed", isolation::disjoint),
+    threads("an exclusive transaction runs alone", isolation::exclusive),
+    simple("the epoch changes with exclusive commits", revisions::epoch),
+    simple("the epoch stays without exclusive commits", revisions::epoch_stays),
+    simple("a revision changes with its key", revisions::changes),
+    simple("a revision stays without a change of its key", revisions::stays),
+    reopening("what is committed outlives the store", durability::committed),
+    reopening("what is rolled back stays away", durability::rolled_back),
 ];
+
+/// Leaves records that [`AFTER_REOPENING`] looks for: for those who cannot reopen a store within their process.
+pub const BEFORE_REOPENING: Test = reopening("records are left behind", durability::leave);
+
+/// Finds exactly what [`BEFORE_REOPENING`] left in the same store, which has been opened again since.
+pub const AFTER_REOPENING: Test = reopening("what is committed outlives the process", durability::find);
+
+/// The keyspaces that the tests write to: for those who give every test the same store, and empty it before. A store may refuse
+/// those of foreign orders.
+pub fn keyspaces() -> impl Iterator<Item = (String, Order)> {
+    let own = fixture::KEYSPACES.into_iter().map(|name| (name.to_owned(), Order::Bytes));
+    own.chain(orders::keyspaces())
+}
 
 /// Runs every test, each on a store of its own, and returns those that failed.
 #[must_use]

@@ -1,6 +1,8 @@
 //! A store in memory: for tests, caches and hosts without a disk.
 
-use super::{Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError};
+use super::{
+    Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Revisions, Scope, Store, StoreError,
+};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,9 +14,6 @@ type Records = BTreeMap<Vec<u8>, (Bytes, Bytes)>;
 /// The two ends of a range, as sort keys.
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Lock keys share this many revision counters; a shared counter is at worst a false alarm.
-const REVISIONS: usize = 4096;
-
 #[derive(Clone)]
 struct Partition {
     name: String,
@@ -24,24 +23,7 @@ struct Partition {
 
 struct Shared {
     partitions: Vec<Partition>,
-    revisions: Vec<u64>,
-    commits: u64,
-    epoch: u64,
-}
-
-impl Shared {
-    fn revision(&self, key: &[u8]) -> u64 {
-        self.revisions.get(stripe(key)).copied().unwrap_or(0)
-    }
-
-    /// What must be unchanged when a transaction of this scope commits.
-    fn witness(&self, scope: &Scope) -> Vec<u64> {
-        match scope {
-            Scope::Read => Vec::new(),
-            Scope::Keys(keys) => std::iter::once(self.epoch).chain(keys.iter().map(|key| self.revision(key))).collect(),
-            Scope::Exclusive => vec![self.epoch, self.commits],
-        }
-    }
+    revisions: Revisions,
 }
 
 /// What a transaction sees and has declared.
@@ -88,7 +70,7 @@ impl MemoryStore {
     /// An empty store that refuses what is above `limits`: how tests play a store that holds less than memory does.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        let shared = Shared { partitions: Vec::new(), revisions: vec![0; REVISIONS], commits: 0, epoch: 1 };
+        let shared = Shared { partitions: Vec::new(), revisions: Revisions::new() };
         Self { shared: Arc::new(Mutex::new(shared)), open: None, limits }
     }
 
@@ -108,24 +90,6 @@ impl MemoryStore {
         let open = self.open.as_ref().ok_or_else(no_transaction)?;
         find(&open.partitions, keyspace)
     }
-
-    fn check_size(&self, op: &BatchOp<'_>) -> Result<(), StoreError> {
-        let (key, value): (&[u8], &[u8]) = match *op {
-            BatchOp::Put { key, value, .. } => (key, value),
-            BatchOp::Delete { key, .. } => (key, &[]),
-            BatchOp::DeleteRange { .. } => return Ok(()),
-        };
-        if key.is_empty() {
-            return Err(StoreError::Io("the empty key is not allowed".into()));
-        }
-        check_limit("a key", key.len(), self.limits.max_key_bytes)?;
-        check_limit("a value", value.len(), self.limits.max_value_bytes)
-    }
-}
-
-fn check_limit(what: &str, bytes: usize, limit: u64) -> Result<(), StoreError> {
-    let fits = u64::try_from(bytes).is_ok_and(|bytes| bytes <= limit);
-    if fits { Ok(()) } else { Err(StoreError::TooLarge { what: format!("{what} of {bytes} bytes"), limit }) }
 }
 
 fn no_transaction() -> StoreError {
@@ -135,12 +99,6 @@ fn no_transaction() -> StoreError {
 fn find(partitions: &[Partition], keyspace: Keyspace) -> Result<&Partition, StoreError> {
     let position = usize::try_from(keyspace.0).ok();
     position.and_then(|at| partitions.get(at)).ok_or_else(|| StoreError::Io(format!("keyspace {} is not open", keyspace.0)))
-}
-
-/// The revision counter of a lock key (FNV-1a).
-fn stripe(key: &[u8]) -> usize {
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    usize::try_from(hash % 4096).unwrap_or(0)
 }
 
 /// The bounds of a range as sort keys; `None` where it is empty.
@@ -194,8 +152,8 @@ impl Store for MemoryStore {
             return Err(StoreError::ReadOnly);
         }
         let shared = self.lock();
-        let open = Open { scope: scope.clone(), partitions: shared.partitions.clone(), witness: shared.witness(scope) };
-        let epoch = shared.epoch;
+        let open = Open { scope: scope.clone(), partitions: shared.partitions.clone(), witness: shared.revisions.witness(scope) };
+        let epoch = shared.revisions.epoch();
         drop(shared);
         self.open = Some(open);
         Ok(epoch)
@@ -228,22 +186,20 @@ impl Store for MemoryStore {
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
         let shared = self.lock();
-        Ok(keys.iter().map(|key| shared.revision(key)).collect())
+        Ok(keys.iter().map(|key| shared.revisions.revision(key)).collect())
     }
 
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let open = self.open.take().ok_or_else(no_transaction)?;
         // The snapshot is let go first: records that nobody else looks at are then changed in place, not copied.
         drop(open.partitions);
-        check_batch_limits(self.limits, batch)?;
-        let ops = batch.ops().collect::<Result<Vec<_>, _>>()?;
-        ops.iter().try_for_each(|op| self.check_size(op))?;
+        let ops = batch.ops_within(self.limits)?;
 
         let mut shared = self.lock();
         if open.scope == Scope::Read {
             return if batch.is_empty() { Ok(()) } else { Err(StoreError::ReadOnly) };
         }
-        if shared.witness(&open.scope) != open.witness {
+        if shared.revisions.witness(&open.scope) != open.witness {
             return Err(StoreError::Conflict);
         }
         for op in &ops {
@@ -252,34 +208,13 @@ impl Store for MemoryStore {
         for op in ops {
             apply(&mut shared.partitions, &op);
         }
-        shared.commits += 1;
-        let keys = match &open.scope {
-            Scope::Keys(keys) => keys.as_slice(),
-            Scope::Read => &[],
-            Scope::Exclusive => {
-                shared.epoch += 1;
-                &[]
-            }
-        };
-        for key in changed.iter().filter_map(|&position| keys.get(usize::try_from(position).ok()?)) {
-            if let Some(revision) = shared.revisions.get_mut(stripe(key)) {
-                *revision += 1;
-            }
-        }
+        shared.revisions.committed(&open.scope, changed);
         Ok(())
     }
 
     fn rollback(&mut self) {
         self.open = None;
     }
-}
-
-/// Refuses a batch that is above the store's limits as a whole.
-fn check_batch_limits(limits: Limits, batch: &Batch) -> Result<(), StoreError> {
-    if batch.len() > limits.max_batch_ops {
-        return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
-    }
-    check_limit("a batch", batch.as_bytes().len(), limits.max_batch_bytes)
 }
 
 fn apply(partitions: &mut [Partition], op: &BatchOp<'_>) {

@@ -20,12 +20,14 @@ pub mod fault;
 mod memory;
 mod order;
 mod page;
+mod revisions;
 
 pub use batch::{Batch, BatchOp};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use order::Order;
 pub use page::{Page, PageBuilder, PageLimit};
+pub use revisions::Revisions;
 
 use bytes::Bytes;
 

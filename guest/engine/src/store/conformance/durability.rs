@@ -4,26 +4,41 @@ use super::Subject;
 use super::fixture::{Check, Conn, equal, many_records, owned};
 use crate::store::{KeyRange, Scope};
 
-pub fn committed(subject: &mut dyn Subject) -> Check {
+const FIRST_DELETED: &[u8] = b"record:00000010";
+const FIRST_KEPT: &[u8] = b"record:00002000";
+const RESTORED: &[u8] = b"record:00000500";
+
+/// Commits what [`find`] looks for.
+pub fn leave(subject: &mut dyn Subject) -> Check {
     let mut conn = Conn::open(subject)?;
     let (meta, data) = (conn.meta, conn.data);
-    let records = many_records();
-    conn.put_all(data, &records)?;
+    conn.put_all(data, &many_records())?;
     conn.write(|batch| {
-        batch.delete_range(data, &KeyRange::between(b"record:00000010", b"record:00002000"))?;
-        batch.put(data, b"record:00000500", b"back")?;
+        batch.delete_range(data, &KeyRange::between(FIRST_DELETED, FIRST_KEPT))?;
+        batch.put(data, RESTORED, b"back")?;
         batch.put(meta, b"in the same batch", b"")
-    })?;
-    let expected = conn.read_range(data, &KeyRange::all())?;
-    equal("what is left of 3000 records", &expected.len(), &1011)?;
+    })
+}
+
+pub fn find(subject: &mut dyn Subject) -> Check {
+    let mut conn = Conn::open(subject)?;
+    let (meta, data) = (conn.meta, conn.data);
+    let is_kept = |key: &[u8]| key < FIRST_DELETED || key >= FIRST_KEPT || key == RESTORED;
+    let mut expected = many_records();
+    expected.retain(|(key, _)| is_kept(key));
+    expected.iter_mut().filter(|(key, _)| key == RESTORED).for_each(|(_, value)| *value = owned(b"back"));
+    equal("the data after reopening", &conn.read_range(data, &KeyRange::all())?, &expected)?;
+    equal("the other keyspace", &conn.read(meta, b"in the same batch")?, &Some(owned(b"")))
+}
+
+pub fn committed(subject: &mut dyn Subject) -> Check {
+    leave(subject)?;
+    find(subject)?;
     for _ in 0..2 {
-        drop(conn);
         if !subject.reopen()? {
             return Ok(());
         }
-        conn = Conn::open(subject)?;
-        equal("the data after reopening", &conn.read_range(conn.data, &KeyRange::all())?, &expected)?;
-        equal("the other keyspace", &conn.read(conn.meta, b"in the same batch")?, &Some(owned(b"")))?;
+        find(subject)?;
     }
     Ok(())
 }

@@ -22,10 +22,16 @@ pub(crate) fn numbered(order: Order, number: u8) -> Bytes {
     .into()
 }
 
+/// The keyspaces that [`kept`] writes to where the store has their orders.
+pub fn keyspaces() -> impl Iterator<Item = (String, Order)> {
+    let foreign = Order::ALL.into_iter().filter(|order| *order != Order::Bytes);
+    foreign.map(|order| (format!("in order {}", order.name()), order))
+}
+
 pub fn kept(subject: &mut dyn Subject) -> Check {
     let mut conn = Conn::open(subject)?;
-    for order in Order::ALL.into_iter().filter(|order| *order != Order::Bytes) {
-        match conn.store.open_keyspace(&format!("in order {}", order.name()), order) {
+    for (name, order) in keyspaces() {
+        match conn.store.open_keyspace(&name, order) {
             Ok(keyspace) => check(&mut conn, keyspace, order)?,
             Err(StoreError::UnsupportedOrder(_)) => {}
             Err(error) => return Err(error.into()),

@@ -1,0 +1,108 @@
+//! The folder of the release.
+
+use crate::build::{self, Parts};
+use crate::compose::{Part, compose, interfaces};
+use crate::wit::{self, Packages};
+use anyhow::{Context as _, Result};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use wasm_metadata::{AddMetadata, AddMetadataField, Description, Licenses, Source, Version};
+
+/// A component of the release.
+struct Artefact {
+    name: &'static str,
+    description: &'static str,
+    wasm: Vec<u8>,
+}
+
+/// Builds everything and writes it into `out`, which is emptied first.
+pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
+    let parts = build::build(workspace, target_dir)?;
+    let packages = Packages::read(workspace)?;
+    if out.exists() {
+        fs::remove_dir_all(out).with_context(|| format!("cannot empty {}", out.display()))?;
+    }
+    fs::create_dir_all(out)?;
+    let mut report = String::new();
+    for artefact in artefacts(parts)? {
+        let wasm = with_metadata(&artefact.wasm, Some(artefact.name), artefact.description)?;
+        fs::write(out.join(format!("{}.wasm", artefact.name)), &wasm)?;
+        describe(&mut report, &artefact, &wasm)?;
+    }
+    for package in packages.encode()? {
+        let wasm = with_metadata(&package.wasm, None, "Interfaces of Orbweaver: Redis data structures over any ordered key-value store")?;
+        fs::write(out.join(format!("{}.wit.wasm", package.name)), wasm)?;
+    }
+    wit::copy(workspace, &out.join("wit"))?;
+    fs::write(out.join("interfaces.md"), packages.page()?)?;
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        fs::copy(workspace.join(licence), out.join(licence))?;
+    }
+    fs::write(out.join("artefacts.md"), &report)?;
+    print!("{report}");
+    write_checksums(out)
+}
+
+fn artefacts(parts: Parts) -> Result<Vec<Artefact>> {
+    let Parts { engine, redb, memory, log, command, conform } = parts;
+    let on = |store: &[u8]| compose(&[Part::outer("store", store), Part::inner("log", &log), Part::outer("engine", &engine)]);
+    let tested = |store: &[u8]| compose(&[Part::inner("store", store), Part::outer("conform", &conform)]);
+    let parts = [Part::inner("store", &redb), Part::inner("log", &log), Part::inner("engine", &engine), Part::outer("command", &command)];
+    let cli = compose(&parts)?;
+    let compositions = [
+        Artefact { name: "orbweaver-on-redb", description: "Orbweaver over a file of redb", wasm: on(&redb)? },
+        Artefact { name: "orbweaver-on-memory", description: "Orbweaver over a store in memory", wasm: on(&memory)? },
+        Artefact { name: "orbweaver-cli", description: "Orbweaver over a file of redb, as a command line", wasm: cli },
+        Artefact { name: "orbweaver-conform-on-redb", description: "The test-suite over the redb store", wasm: tested(&redb)? },
+        Artefact { name: "orbweaver-conform-on-memory", description: "The test-suite over the memory store", wasm: tested(&memory)? },
+    ];
+    let components = [
+        Artefact { name: "orbweaver", description: "Redis data structures over any ordered key-value store", wasm: engine },
+        Artefact { name: "orbweaver-redb", description: "orbweaver:kv over a file of redb", wasm: redb },
+        Artefact { name: "orbweaver-memory", description: "orbweaver:kv in memory", wasm: memory },
+        Artefact { name: "orbweaver-log", description: "The engine's last words on the standard error stream", wasm: log },
+        Artefact { name: "orbweaver-conform", description: "The test-suite of orbweaver:kv", wasm: conform },
+    ];
+    Ok(components.into_iter().chain(compositions).collect())
+}
+
+/// The component with what registries show of it. A WIT package has its name already.
+fn with_metadata(wasm: &[u8], name: Option<&str>, description: &'static str) -> Result<Vec<u8>> {
+    let mut metadata = AddMetadata::default();
+    if let Some(name) = name {
+        metadata.name = AddMetadataField::Set(name.to_owned());
+    }
+    metadata.description = AddMetadataField::Set(Description::new(description));
+    metadata.licenses = AddMetadataField::Set(Licenses::new(env!("CARGO_PKG_LICENSE"))?);
+    metadata.source = AddMetadataField::Set(Source::new(env!("CARGO_PKG_REPOSITORY"))?);
+    metadata.version = AddMetadataField::Set(Version::new(env!("CARGO_PKG_VERSION")));
+    metadata.to_wasm(wasm)
+}
+
+/// Appends what a host author wants to know: size, imports, exports.
+fn describe(report: &mut String, artefact: &Artefact, wasm: &[u8]) -> Result<()> {
+    let (imports, exports) = interfaces(wasm)?;
+    writeln!(report, "## {}.wasm\n\n{}. {} bytes.\n", artefact.name, artefact.description, wasm.len())?;
+    for (what, names) in [("imports", imports), ("exports", exports)] {
+        writeln!(report, "{what}:")?;
+        names.iter().try_for_each(|name| writeln!(report, "- `{name}`"))?;
+        writeln!(report)?;
+    }
+    Ok(())
+}
+
+/// Writes the checksums of the folder's files, as `sha256sum --check` reads them.
+fn write_checksums(out: &Path) -> Result<()> {
+    let mut files: Vec<_> = fs::read_dir(out)?.collect::<Result<Vec<_>, _>>()?;
+    files.retain(|file| file.path().is_file());
+    files.sort_by_key(fs::DirEntry::file_name);
+    let mut lines = String::new();
+    for file in files {
+        let digest = Sha256::digest(fs::read(file.path())?);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(lines, "{hex}  {}", file.file_name().to_string_lossy())?;
+    }
+    Ok(fs::write(out.join("SHA256SUMS"), lines)?)
+}

@@ -1,0 +1,56 @@
+//! Builds the component: for the host, which carries it, and for the release artefacts.
+
+use std::env;
+use std::error::Error;
+use std::path::Path;
+use std::process::Command;
+
+/// Builds the component from the package `orbweaver-guest` of `workspace`, with a cargo of its own and a target directory of its
+/// own: cargo cannot build a package for another target as a dependency.
+///
+/// # Errors
+/// For people: the target is not installed, the guest does not compile, or it imports what is not in `wit/`.
+pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut cargo = cargo();
+    cargo
+        .current_dir(workspace)
+        .args(["build", "--quiet", "--package", "orbweaver-guest", "--target", "wasm32-unknown-unknown", "--profile", "component"])
+        .arg("--target-dir")
+        .arg(target_dir);
+    if !cargo.status()?.success() {
+        return Err("the component did not build; is the target there? rustup target add wasm32-unknown-unknown".into());
+    }
+    let module = std::fs::read(target_dir.join("wasm32-unknown-unknown/component/orbweaver_guest.wasm"))?;
+    Ok(wit_component::ComponentEncoder::default().validate(true).module(&module)?.encode()?)
+}
+
+/// A cargo that does not hear what was meant for the build around it: flags, targets, and wrappers such as clippy's.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_for_the_build_around)) {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+fn is_for_the_build_around(name: &str) -> bool {
+    let kept = ["CARGO", "CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_TERM_COLOR"];
+    let rust = ["RUSTFLAGS", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOCFLAGS", "CLIPPY_ARGS", "TARGET"];
+    (name.starts_with("CARGO") && !kept.contains(&name) && !name.starts_with("CARGO_REGISTRIES")) || rust.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_for_the_build_around;
+
+    #[test]
+    fn registries_and_the_home_of_cargo_are_kept() {
+        for name in ["CARGO_HOME", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL", "PATH", "RUSTUP_TOOLCHAIN"] {
+            assert!(!is_for_the_build_around(name), "{name}");
+        }
+        for name in ["CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "RUSTC_WORKSPACE_WRAPPER", "TARGET"] {
+            assert!(is_for_the_build_around(name), "{name}");
+        }
+    }
+}
