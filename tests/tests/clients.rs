@@ -34,6 +34,16 @@ const CLI_UNCERTAIN: &[(&[&str], &str)] = &[
     (&["CLIENT", "SETINFO", "LIB-NAME", "tester"], "OK"),
     (&["CLIENT", "NO-TOUCH", "on"], "OK"),
     (&["CLIENT", "KILL", "TYPE", "normal"], "(integer) 0"),
+    // Redis 7.4 brought them.
+    (&["HEXPIRE", "nothing", "10", "FIELDS", "1", "f"], "-2"),
+    (&["HPEXPIRE", "nothing", "10", "FIELDS", "1", "f"], "-2"),
+    (&["HEXPIREAT", "nothing", "10", "FIELDS", "1", "f"], "-2"),
+    (&["HPEXPIREAT", "nothing", "10", "FIELDS", "1", "f"], "-2"),
+    (&["HTTL", "nothing", "FIELDS", "1", "f"], "-2"),
+    (&["HPTTL", "nothing", "FIELDS", "1", "f"], "-2"),
+    (&["HEXPIRETIME", "nothing", "FIELDS", "1", "f"], "-2"),
+    (&["HPEXPIRETIME", "nothing", "FIELDS", "1", "f"], "-2"),
+    (&["HPERSIST", "nothing", "FIELDS", "1", "f"], "-2"),
     (&["QUIT"], "OK"),
     (&["SHUTDOWN"], ""),
 ];
