@@ -124,7 +124,8 @@ def sorting(r):
     r.rpush("numbers", 3, 1, 2)
     equal(r.sort("numbers"), ["1", "2", "3"])
     equal([r.sort("numbers", start=0, num=2, desc=True, store="sorted"), r.lrange("sorted", 0, -1)], [2, ["3", "2"]])
-    equal(r.sort_ro("numbers", alpha=True), ["1", "2", "3"])
+    # The method sort_ro sends SORT.
+    equal(r.execute_command("SORT_RO", "numbers", "ALPHA"), ["1", "2", "3"])
 
 
 def keys(r):
