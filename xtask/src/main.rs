@@ -6,6 +6,8 @@ mod command;
 mod docs;
 mod first_build;
 mod fuzz;
+mod installation;
+mod node;
 mod package;
 mod packages;
 mod python;

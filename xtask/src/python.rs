@@ -1,45 +1,62 @@
-//! A Python virtual environment with what the tests use from PyPI: a real client library, and a WebAssembly runtime that nobody
-//! here builds.
+//! A Python virtual environment with what the tests use from PyPI: redis-py, a real client library, with the tests that it has itself,
+//! and a WebAssembly runtime that nobody here builds.
 
-use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
 use crate::command;
+use crate::installation::Installation;
 
-/// What is installed; a test that passes today should pass next year.
-const REQUIREMENTS: [&str; 2] = ["redis==8.1.0", "wasmtime==50.0.1"];
+const REDIS_PY: &str = include_str!("../../tests/clients/redis-py.txt");
+const REQUIREMENTS: &str = include_str!("../../tests/clients/requirements.txt");
 
-/// Makes the environment if something in it is missing or of another version; returns the path of its Python.
-pub fn install_missing() -> Result<PathBuf> {
-    let folder = cache_folder()?.join("python");
-    let python = folder.join("bin").join("python");
-    if !has_requirements(&python) {
-        println!("Installing {} into {}", REQUIREMENTS.join(", "), folder.display());
-        command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-        command::run(pip(&python).args(["install", "--quiet"]).args(REQUIREMENTS)).context("cannot install packages from PyPI")?;
-    }
-    Ok(python)
+/// What [`install_missing`] returns.
+pub struct Environment {
+    /// The Python that has everything.
+    pub python: PathBuf,
+    /// The unpacked source distribution of redis-py, with its folder `tests`.
+    pub redis_py: PathBuf,
 }
 
-fn pip(python: &Path) -> Command {
-    let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "--disable-pip-version-check"]);
-    pip
+/// Makes the environment if it is missing or was made by other pins.
+pub fn install_missing() -> Result<Environment> {
+    let installation = Installation::new("python-environment", &[REDIS_PY, REQUIREMENTS])?;
+    installation.install_missing(install).context("cannot install packages from PyPI")?;
+    Ok(Environment { python: python(installation.folder()), redis_py: redis_py(installation.folder()) })
 }
 
-fn has_requirements(python: &Path) -> bool {
-    let installed = command::output(pip(python).arg("freeze")).unwrap_or_default();
-    REQUIREMENTS.iter().all(|requirement| installed.lines().any(|line| line == *requirement))
+fn python(folder: &Path) -> PathBuf {
+    folder.join("bin").join("python")
 }
 
-/// `$XDG_CACHE_HOME/orbweaver`, by default `~/.cache/orbweaver` (XDG Base Directory Specification).
-fn cache_folder() -> Result<PathBuf> {
-    let cache = match env::var_os("XDG_CACHE_HOME") {
-        Some(cache) if !cache.is_empty() => PathBuf::from(cache),
-        _ => env::home_dir().context("HOME is not set: cannot tell where the cache folder is")?.join(".cache"),
+fn redis_py(folder: &Path) -> PathBuf {
+    folder.join("redis-py")
+}
+
+fn install(folder: &Path) -> Result<()> {
+    println!("Installing what the tests use from PyPI into {}", folder.display());
+    command::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/clients");
+    let download = folder.join("download");
+    let pip = |arguments: &[&str]| {
+        let mut pip = Command::new(python(folder));
+        pip.args(["-m", "pip", "--quiet", "--disable-pip-version-check"]).args(arguments);
+        pip
     };
-    Ok(cache.join("orbweaver"))
+    command::run(
+        pip(&["download", "--require-hashes", "--no-deps", "--no-binary", "redis", "--dest"])
+            .arg(&download)
+            .arg("--requirement")
+            .arg(pins.join("redis-py.txt")),
+    )?;
+    command::run(pip(&["install", "--requirement"]).arg(pins.join("requirements.txt")))?;
+    let redis_py = redis_py(folder);
+    fs::create_dir(&redis_py)?;
+    let archive = fs::read_dir(&download)?.next().context("pip has downloaded nothing")??;
+    let unpack = ["--extract", "--gzip", "--strip-components", "1", "--file"];
+    command::run(Command::new("tar").args(unpack).arg(archive.path()).arg("--directory").arg(&redis_py))?;
+    command::run(pip(&["install"]).arg(&redis_py))
 }

@@ -1,10 +1,11 @@
 //! Set-up: what every verb needs before its real work. Each step is instant when nothing is missing.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{packages, python, rust};
+use crate::{node, packages, python, rust};
 
 /// What building the engine, the component and this workspace's light crates needs.
 pub fn light() -> Result<()> {
@@ -23,11 +24,27 @@ pub fn fuzz() -> Result<()> {
     packages::install_missing([&packages::COMPILER].into_iter())
 }
 
-/// What running the tests needs; the path of the Python that has what they use from PyPI.
-pub fn test() -> Result<PathBuf> {
+/// What the tests use that is not ours.
+pub struct TestTools {
+    python: python::Environment,
+    node_modules: PathBuf,
+}
+
+impl TestTools {
+    /// Tells a command where they are.
+    pub fn name_in<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
+            .env("ORBWEAVER_PYTHON", &self.python.python)
+            .env("ORBWEAVER_REDIS_PY", &self.python.redis_py)
+            .env("ORBWEAVER_NODE_MODULES", &self.node_modules)
+    }
+}
+
+/// What running the tests needs.
+pub fn test() -> Result<TestTools> {
     light()?;
     packages::install_missing(packages::BUILD.iter().chain(&packages::TEST))?;
-    python::install_missing()
+    Ok(TestTools { python: python::install_missing()?, node_modules: node::install_missing()? })
 }
 
 /// `cargo xtask setup`.

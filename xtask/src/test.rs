@@ -1,7 +1,6 @@
 //! `cargo xtask test`.
 
 use std::env;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -65,12 +64,12 @@ fn light(times: &mut Times) -> Result<()> {
 }
 
 fn all(times: &mut Times) -> Result<()> {
-    let python = setup::test()?;
+    let tools = setup::test()?;
     light(times)?;
-    plugins(&python, times)?;
+    plugins(&tools, times)?;
     println!();
     first_build::announce();
-    HEAVY.iter().try_for_each(|step| step.run(with_python(&mut command::cargo(), &python), times))?;
+    HEAVY.iter().try_for_each(|step| step.run(tools.name_in(&mut command::cargo()), times))?;
     timed("fuzzing", times, || {
         println!("\n=== fuzzing: cargo xtask fuzz");
         fuzz::fuzz(&[], None)
@@ -85,7 +84,7 @@ fn timed(name: &'static str, times: &mut Times, work: impl FnOnce() -> Result<()
     result.with_context(|| format!("the step \"{name}\" failed"))
 }
 
-fn plugins(python: &Path, times: &mut Times) -> Result<()> {
+fn plugins(tools: &setup::TestTools, times: &mut Times) -> Result<()> {
     timed("release artefacts", times, || {
         println!("\n=== release artefacts: cargo xtask package");
         package::package()
@@ -94,13 +93,8 @@ fn plugins(python: &Path, times: &mut Times) -> Result<()> {
     PLUGINS.iter().try_for_each(|step| {
         let mut cargo = command::cargo();
         cargo.current_dir("plugins").env("CARGO_TARGET_DIR", package::target_directory()).env("ORBWEAVER_DIST", &dist);
-        step.run(with_python(&mut cargo, python), times)
+        step.run(tools.name_in(&mut cargo), times)
     })
-}
-
-/// The tests start this Python for a client that is not ours.
-fn with_python<'c>(cargo: &'c mut Command, python: &Path) -> &'c mut Command {
-    cargo.env("ORBWEAVER_PYTHON", python)
 }
 
 impl Step {
