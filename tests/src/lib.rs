@@ -21,4 +21,5 @@ pub mod redis_server;
 pub mod script;
 pub mod sequence;
 pub mod target;
+pub mod tools;
 pub mod writer;

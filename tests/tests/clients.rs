@@ -4,17 +4,16 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use orbweaver_engine::resp::Value;
 use orbweaver_tests::client::{Client, args, encode_command};
 use orbweaver_tests::orbweaver_server::OrbweaverServer;
 use orbweaver_tests::redis_server::RedisServer;
+use orbweaver_tests::tools::python;
 use tempfile::TempDir;
 
-/// Names a Python that has redis-py.
-const PYTHON: &str = "ORBWEAVER_PYTHON";
 const PROTOCOLS: [&str; 2] = ["2", "3"];
 const CLI_COMMANDS: &str = include_str!("../clients/commands.redis");
 const OPERATIONS: &str = include_str!("../../docs/operations.md");
@@ -59,11 +58,6 @@ const COMMANDS: &str = "
     rename renamenx restore scan touch ttl type unlink dbsize flushdb flushall swapdb hdel hexists hget hgetall hincrby hincrbyfloat hkeys
     hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals auth client command config debug echo hello info memory ping quit
     reset select time multi exec discard watch unwatch";
-
-fn python() -> PathBuf {
-    let path = std::env::var_os(PYTHON).map(PathBuf::from);
-    path.unwrap_or_else(|| panic!("{PYTHON} is not set: it names a Python that has redis-py; `cargo xtask test` installs one and sets it"))
-}
 
 /// Asserts that the program succeeded, and returns its standard output.
 fn succeeded(output: Output) -> String {

@@ -43,7 +43,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "sets `notify-keyspace-events`, and `proto-max-bulk-len` up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
          refuse others with the reason: a password that is lost with an instance would open the server",
     ),
-    ("debug", "`OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
+    ("debug", "`ERROR`, `OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
     (
         "dump",
         "the plainest encodings, uncompressed, of RDB version 9: Redis 5.0 and later restore them; hashes with fields that expire need 7.4. A payload above `proto-max-bulk-len` is refused: \
@@ -121,6 +121,32 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("zscan", "scores as ZSCORE shows them; Redis shows 17 digits in sorted sets of its large encoding"),
 ];
 
+/// Groups of Redis' commands that are not here at all, with the reason. Names as in COMMAND DOCS, sorted.
+pub const ABSENT_GROUPS: &[(&str, &str)] = &[
+    ("cluster", "a store that is distributed divides the keys by itself: there are no slots to move"),
+    ("scripting", "no interpreter of Lua: MULTI with WATCH, Pika's compare-and-set commands or the typed batches do several things at once"),
+    ("stream", "none of the layouts has streams"),
+];
+
+/// Further commands of Redis that are not here, with the reason; a container stands for its subcommands. Sorted by the first name.
+pub const ABSENT_COMMANDS: &[(&[&str], &str)] = &[
+    (
+        &["acl|deluser", "acl|dryrun", "acl|genpass", "acl|getuser", "acl|list", "acl|load", "acl|log", "acl|save", "acl|setuser"],
+        "there is one user, `default`",
+    ),
+    (&["bgrewriteaof", "bgsave", "lastsave", "save"], "there is nothing to save: what was acknowledged is in the store"),
+    (
+        &["failover", "psync", "replconf", "replicaof", "role", "slaveof", "sync", "wait", "waitaof"],
+        "no replication: it is the store's affair",
+    ),
+    (&["latency"], "the engine measures no times"),
+    (&["lolwut"], "a picture that tells the version of Redis"),
+    (&["migrate"], "the engine opens no connections: DUMP and RESTORE move keys (`operations.md` has a script)"),
+    (&["module"], "no modules"),
+    (&["monitor"], "commands are not shown to other clients"),
+    (&["pfdebug", "pfselftest", "restore-asking"], "Redis' own tests and cluster use them, clients do not"),
+];
+
 /// The page: a table for each group.
 #[must_use]
 pub fn markdown() -> String {
@@ -143,7 +169,20 @@ pub fn markdown() -> String {
             page.push_str(&row(command));
         }
     }
+    page.push_str(&absent());
     page
+}
+
+/// What Redis has and this engine has not.
+fn absent() -> String {
+    let mut section = String::from("\n## Not here\n\n| commands of Redis | why they are not here |\n|---|---|\n");
+    for (group, reason) in ABSENT_GROUPS {
+        section.push_str(&format!("| all of the group {} | {reason} |\n", heading(group)));
+    }
+    for (names, reason) in ABSENT_COMMANDS {
+        section.push_str(&format!("| {} | {reason} |\n", names.join(", ").replace('|', " ").to_ascii_uppercase()));
+    }
+    section
 }
 
 fn heading(group: &str) -> String {
@@ -175,13 +214,24 @@ fn keys(keys: KeySpec) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{DIFFERENCES, table};
+    use super::{ABSENT_COMMANDS, ABSENT_GROUPS, DIFFERENCES, table};
 
     #[test]
     fn differences_are_sorted_and_of_commands_that_exist() {
         assert!(DIFFERENCES.is_sorted_by(|left, right| left.0 < right.0));
         for (name, _) in DIFFERENCES {
             assert!(table::find_by_full_name(name.as_bytes()).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_absent_is_sorted_and_not_in_the_table() {
+        assert!(ABSENT_GROUPS.is_sorted() && ABSENT_COMMANDS.is_sorted());
+        for name in ABSENT_COMMANDS.iter().flat_map(|(names, _)| *names) {
+            assert!(table::find_by_full_name(name.as_bytes()).is_none(), "{name}");
+        }
+        for command in table::all() {
+            assert!(!ABSENT_GROUPS.iter().any(|(group, _)| *group == command.group.name()), "{}", command.name);
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::error::{Error, Result, texts};
 use crate::resp::reply::Reply;
 use crate::types::encoding;
 
-const SUBCOMMANDS: [(&str, &str); 5] = [
+const SUBCOMMANDS: [(&str, &str); 6] = [
+    ("error", "Replies the error that is given, for tests of clients."),
     ("object", "Returns the encoding of a key and the size of its first record."),
     ("panic", "Ends the instance of the engine, where the host allows it."),
     ("set-active-expire", "Accepted without effect: expired keys are absent, and the host decides when they are swept."),
@@ -20,6 +21,7 @@ pub fn debug(context: &mut Context, reply: &mut Reply) -> Result<()> {
     match context.args.len() {
         2 if is_word(&subcommand, "help") => help::write("debug", SUBCOMMANDS.into_iter(), reply),
         2 if is_word(&subcommand, "panic") => return panic(context),
+        3 if is_word(&subcommand, "error") => reply.error(&String::from_utf8_lossy(context.arg(2))),
         3 if is_word(&subcommand, "object") => return object(context, reply),
         3 if is_word(&subcommand, "set-active-expire") => reply.ok(),
         3 if is_word(&subcommand, "sleep") => return Err(Error::client("ERR DEBUG SLEEP is not supported")),
