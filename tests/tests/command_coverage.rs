@@ -77,9 +77,7 @@ fn every_command_of_redis_is_here_or_its_absence_has_a_reason() {
         .collect();
     assert!(data.is_empty(), "data commands of Redis that are not here: {data:?}");
 
-    let unknown: Vec<&&str> = absent
-        .iter()
-        .filter(|absent| !NEW_COMMANDS.contains(absent) && !missing.iter().any(|(name, _)| is_meant(absent, name)))
-        .collect();
+    let unknown: Vec<&&str> =
+        absent.iter().filter(|absent| !NEW_COMMANDS.contains(absent) && !missing.iter().any(|(name, _)| is_meant(absent, name))).collect();
     assert!(unknown.is_empty(), "absent, but not commands of Redis: {unknown:?}");
 }

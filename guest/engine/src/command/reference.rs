@@ -43,7 +43,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "sets `notify-keyspace-events`, and `proto-max-bulk-len` up to what the host allows, as long as this instance lives. Other parameters take the value that they have and \
          refuse others with the reason: a password that is lost with an instance would open the server",
     ),
-    ("debug", "`ERROR`, `OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on"),
+    (
+        "debug",
+        "`ERROR`, `OBJECT`, `SET-ACTIVE-EXPIRE`, `PANIC` (where the host allows it); `SLEEP` is refused: there is nothing to wait on",
+    ),
     (
         "dump",
         "the plainest encodings, uncompressed, of RDB version 9: Redis 5.0 and later restore them; hashes with fields that expire need 7.4. A payload above `proto-max-bulk-len` is refused: \
@@ -124,7 +127,10 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
 /// Groups of Redis' commands that are not here at all, with the reason. Names as in COMMAND DOCS, sorted.
 pub const ABSENT_GROUPS: &[(&str, &str)] = &[
     ("cluster", "a store that is distributed divides the keys by itself: there are no slots to move"),
-    ("scripting", "no interpreter of Lua: MULTI with WATCH, Pika's compare-and-set commands or the typed batches do several things at once"),
+    (
+        "scripting",
+        "no interpreter of Lua: MULTI with WATCH, Pika's compare-and-set commands or the typed batches do several things at once",
+    ),
     ("stream", "none of the layouts has streams"),
 ];
 
