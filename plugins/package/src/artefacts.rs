@@ -46,15 +46,39 @@ pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
 }
 
 fn artefacts(parts: Parts) -> Result<Vec<Artefact>> {
-    let Parts { engine, redb, memory, log, command, conform } = parts;
+    let Parts { engine, redb, memory, log, command, conform, keyvalue, keyvalue_draft } = parts;
     let on = |store: &[u8]| compose(&[Part::outer("store", store), Part::inner("log", &log), Part::outer("engine", &engine)]);
     let tested = |store: &[u8]| compose(&[Part::inner("store", store), Part::outer("conform", &conform)]);
+    let keyvalue_on = |adapter: &[u8], store: &[u8]| {
+        let (log, engine) = (Part::inner("log", &log), Part::inner("engine", &engine));
+        compose(&[Part::outer("store", store), log, engine, Part::outer("keyvalue", adapter)])
+    };
     let parts = [Part::inner("store", &redb), Part::inner("log", &log), Part::inner("engine", &engine), Part::outer("command", &command)];
     let cli = compose(&parts)?;
     let compositions = [
         Artefact { name: "orbweaver-on-redb", description: "Orbweaver over a file of redb", wasm: on(&redb)? },
         Artefact { name: "orbweaver-on-memory", description: "Orbweaver over a store in memory", wasm: on(&memory)? },
         Artefact { name: "orbweaver-cli", description: "Orbweaver over a file of redb, as a command line", wasm: cli },
+        Artefact {
+            name: "orbweaver-keyvalue-on-redb",
+            description: "wasi:keyvalue@0.2.0-draft2 over a file of redb",
+            wasm: keyvalue_on(&keyvalue, &redb)?,
+        },
+        Artefact {
+            name: "orbweaver-keyvalue-on-memory",
+            description: "wasi:keyvalue@0.2.0-draft2 over a store in memory",
+            wasm: keyvalue_on(&keyvalue, &memory)?,
+        },
+        Artefact {
+            name: "orbweaver-keyvalue-draft-on-redb",
+            description: "wasi:keyvalue@0.2.0-draft over a file of redb",
+            wasm: keyvalue_on(&keyvalue_draft, &redb)?,
+        },
+        Artefact {
+            name: "orbweaver-keyvalue-draft-on-memory",
+            description: "wasi:keyvalue@0.2.0-draft over a store in memory",
+            wasm: keyvalue_on(&keyvalue_draft, &memory)?,
+        },
         Artefact { name: "orbweaver-conform-on-redb", description: "The test-suite over the redb store", wasm: tested(&redb)? },
         Artefact { name: "orbweaver-conform-on-memory", description: "The test-suite over the memory store", wasm: tested(&memory)? },
     ];
@@ -63,6 +87,8 @@ fn artefacts(parts: Parts) -> Result<Vec<Artefact>> {
         Artefact { name: "orbweaver-redb", description: "orbweaver:kv over a file of redb", wasm: redb },
         Artefact { name: "orbweaver-memory", description: "orbweaver:kv in memory", wasm: memory },
         Artefact { name: "orbweaver-log", description: "The engine's last words on the standard error stream", wasm: log },
+        Artefact { name: "orbweaver-keyvalue", description: "wasi:keyvalue@0.2.0-draft2 on Orbweaver", wasm: keyvalue },
+        Artefact { name: "orbweaver-keyvalue-draft", description: "wasi:keyvalue@0.2.0-draft on Orbweaver", wasm: keyvalue_draft },
         Artefact { name: "orbweaver-conform", description: "The test-suite of orbweaver:kv", wasm: conform },
     ];
     Ok(components.into_iter().chain(compositions).collect())
