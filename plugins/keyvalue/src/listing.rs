@@ -1,35 +1,37 @@
 //! Keys of a bucket, page by page. Both drafts have pages and cursors; the cursors differ.
 
+use crate::Result;
 use crate::bindings::orbweaver::engine::keys;
 use crate::bindings::orbweaver::engine::types::{Blobs, Filter};
 use crate::bucket::{Bucket, DB};
-use crate::Result;
 use std::iter;
 
 /// How many keys a page has.
 const PAGE: u32 = 1000;
 
 impl Bucket {
-    /// A page of keys in byte order, those behind the cursor: the last key of the page before. None for the cursor behind the last page.
+    /// A page of keys in byte order, those behind the cursor: the last key of the page before. No cursor comes with the last page.
     ///
     /// # Errors
     /// As in the engine's `keys`.
     pub fn list_after(&self, cursor: Option<String>) -> Result<(Vec<String>, Option<String>)> {
         let mut after = cursor.map(|key| self.name(&key));
         loop {
-            let found = keys::list_keys(DB, self.prefix.as_bytes(), after.as_deref(), PAGE)?;
-            let is_last = found.ends.len() < PAGE as usize;
-            let keys = self.keys(&found);
+            // One more than a page, to see whether it is the last.
+            let found = keys::list_keys(DB, self.prefix.as_bytes(), after.as_deref(), PAGE.saturating_add(1))?;
+            let is_last = found.ends.len() <= PAGE as usize;
+            let names: Vec<&[u8]> = pieces(&found).take(PAGE as usize).collect();
+            let keys = self.keys(names.iter().copied());
             let cursor = keys.last().cloned();
             if is_last || cursor.is_some() {
                 return Ok((keys, cursor.filter(|_| !is_last)));
             }
             // A page of nothing but keys that are not UTF-8: its end is no cursor.
-            after = pieces(&found).last().map(<[u8]>::to_vec);
+            after = names.last().map(|name| name.to_vec());
         }
     }
 
-    /// A page of keys from a cursor on, in no order. None for the cursor behind the last page. A key may come twice if others are
+    /// A page of keys from a cursor on, in no order. No cursor comes with the last page. A key may come twice if others are
     /// removed meanwhile (`docs/scan.md`).
     ///
     /// # Errors
@@ -40,7 +42,7 @@ impl Bucket {
             let filter = Filter { pattern: Some(pattern(&self.prefix)), count: PAGE };
             let page = keys::scan(DB, cursor, &filter, None)?;
             cursor = page.cursor;
-            let keys = self.keys(&page.elements);
+            let keys = self.keys(pieces(&page.elements));
             if cursor == 0 || !keys.is_empty() {
                 return Ok((keys, Some(cursor).filter(|cursor| *cursor != 0)));
             }
@@ -48,8 +50,8 @@ impl Bucket {
     }
 
     /// The keys of the bucket by their names in the engine, without those that are not UTF-8.
-    fn keys(&self, names: &Blobs) -> Vec<String> {
-        let keys = pieces(names).filter_map(|name| name.strip_prefix(self.prefix.as_bytes()));
+    fn keys<'a>(&self, names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+        let keys = names.filter_map(|name| name.strip_prefix(self.prefix.as_bytes()));
         keys.filter_map(|key| std::str::from_utf8(key).ok()).map(str::to_owned).collect()
     }
 }

@@ -7,22 +7,43 @@ use std::process::{Command, Stdio};
 /// A lease short enough to wait for.
 pub const LEASE_SECONDS: u64 = 2;
 
+/// This package's folder.
+#[must_use]
+pub fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The component `name` of the release: in the folder `ORBWEAVER_DIST`, which `cargo xtask test` sets.
+#[must_use]
+pub fn artefact(name: &str) -> PathBuf {
+    let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package().join("../../dist"), PathBuf::from);
+    dist.join(format!("{name}.wasm"))
+}
+
+/// The Python that has what the tests take from PyPI: `ORBWEAVER_PYTHON`, which `cargo xtask test` sets.
+#[must_use]
+pub fn python() -> Command {
+    let mut python = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    python.stdin(Stdio::null());
+    python
+}
+
 /// The command component `name` of the release, with `folder` open to it.
-///
-/// `ORBWEAVER_DIST` is the folder of the release, and `ORBWEAVER_PYTHON` the Python that has wasmtime; `cargo xtask test` sets
-/// both.
 #[must_use]
 pub fn component(name: &str, folder: &Path) -> Command {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package.join("../../dist"), PathBuf::from);
-    let mut command = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    component_in(&artefact(name), folder)
+}
+
+/// The command component in `file`, with `folder` open to it.
+#[must_use]
+pub fn component_in(file: &Path, folder: &Path) -> Command {
+    let mut command = python();
     command
-        .arg(package.join("run.py"))
+        .arg(package().join("run.py"))
         .arg("--dir")
         .arg(folder)
         .args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")])
-        .arg(dist.join(format!("{name}.wasm")))
-        .stdin(Stdio::null());
+        .arg(file);
     command
 }
 

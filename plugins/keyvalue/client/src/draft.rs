@@ -1,6 +1,5 @@
-//! An application that knows only `wasi:keyvalue@0.2.0-draft`: it prints what the store answers.
-//!
-//! It goes through all functions, in buckets that are empty.
+//! An application that knows only `wasi:keyvalue@0.2.0-draft`: it goes through all functions and prints what the store answers.
+//! It finds its buckets empty, and leaves them empty.
 
 /// Generated from the WIT package.
 #[allow(missing_docs)]
@@ -25,7 +24,8 @@ use std::process::ExitCode;
 /// More than two pages.
 const KEYS: usize = 2500;
 
-fn main() -> ExitCode {
+/// Goes through all functions.
+pub fn main() -> ExitCode {
     let Err(error) = everything() else { return ExitCode::SUCCESS };
     eprintln!("{error:?}");
     ExitCode::FAILURE

@@ -1,6 +1,7 @@
 //! An application that knows only `wasi:keyvalue@0.2.0-draft2`: it prints what the store answers.
 //!
-//! Without arguments it goes through all functions, in buckets that are empty. `count BUCKET KEY` adds one to a counter.
+//! Without arguments it goes through all functions; it finds its buckets empty, and leaves them empty. With arguments it does what
+//! they say: any number of `count BUCKET KEY`, which adds one, `get BUCKET KEY`, and `keys BUCKET`, page by page.
 
 /// Generated from the WIT package.
 #[allow(missing_docs)]
@@ -24,24 +25,39 @@ use bindings::wasi::keyvalue::store::{self, Error};
 use std::env;
 use std::process::ExitCode;
 
-/// More than two pages.
-const KEYS: usize = 2500;
-
-fn main() -> ExitCode {
+/// Goes through all functions, or does what the arguments say.
+pub fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
-    let outcome = match words.as_slice() {
-        [] => everything(),
-        [verb, bucket, key] if verb == "count" => count(bucket, key),
-        _ => Err(Error::Other("usage: client [count BUCKET KEY]".into())),
-    };
+    let outcome = if words.is_empty() { everything() } else { obey(&words) };
     let Err(error) = outcome else { return ExitCode::SUCCESS };
     eprintln!("{error:?}");
     ExitCode::FAILURE
 }
 
-fn count(bucket: &str, key: &str) -> Result<(), Error> {
-    println!("{}", atomics::increment(&store::open(bucket)?, key, 1)?);
-    Ok(())
+fn obey(words: &[String]) -> Result<(), Error> {
+    match words {
+        [] => Ok(()),
+        [verb, bucket, key, rest @ ..] if verb == "count" => {
+            println!("{}", atomics::increment(&store::open(bucket)?, key, 1)?);
+            obey(rest)
+        }
+        [verb, bucket, key, rest @ ..] if verb == "get" => {
+            println!("{:?}", store::open(bucket)?.get(key));
+            obey(rest)
+        }
+        [verb, bucket, rest @ ..] if verb == "keys" => {
+            let (bucket, mut cursor) = (store::open(bucket)?, None);
+            loop {
+                let page = bucket.list_keys(cursor.as_deref())?;
+                println!("{:?}", page.keys);
+                cursor = page.cursor;
+                if cursor.is_none() {
+                    return obey(rest);
+                }
+            }
+        }
+        _ => Err(Error::Other("usage: client [count BUCKET KEY | get BUCKET KEY | keys BUCKET]...".into())),
+    }
 }
 
 fn everything() -> Result<(), Error> {
@@ -98,8 +114,15 @@ fn pages() -> Result<(), Error> {
     // Other buckets' keys, before and behind, are no part of it.
     let neighbours = [store::open("page")?, store::open("pages2")?];
     neighbours.iter().try_for_each(|bucket| bucket.set("x", b""))?;
+    println!("pages: {}", listed(2500)?);
+    println!("exactly two pages: {}", listed(2000)?);
+    neighbours.iter().try_for_each(|bucket| bucket.delete("x"))
+}
+
+/// Writes so many keys, walks over them, and removes them.
+fn listed(count: usize) -> Result<String, Error> {
     let bucket = store::open("pages")?;
-    let written: Vec<String> = (0..KEYS).map(|number| format!("key {number:04} é")).collect();
+    let written: Vec<String> = (0..count).map(|number| format!("key {number:04} é")).collect();
     let pairs: Vec<(String, Vec<u8>)> = written.iter().map(|key| (key.clone(), Vec::new())).collect();
     batch::set_many(&bucket, &pairs)?;
     let (mut listed, mut pages, mut cursor) = (Vec::new(), Vec::new(), None);
@@ -114,9 +137,8 @@ fn pages() -> Result<(), Error> {
             break;
         }
     }
-    println!("pages: {pages:?}, all of the keys in order: {}", listed == written);
     batch::delete_many(&bucket, &written)?;
-    neighbours.iter().try_for_each(|bucket| bucket.delete("x"))
+    Ok(format!("{pages:?}, all of the keys in order: {}", listed == written))
 }
 
 fn swaps() -> Result<(), Error> {
