@@ -1,5 +1,5 @@
-//! A Python virtual environment with what the tests use from PyPI: a real client library, and a WebAssembly runtime that nobody
-//! here builds.
+//! A Python virtual environment with what the tests use from PyPI: a real client library, a WebAssembly runtime that nobody
+//! here builds, and what makes components of Python.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use crate::command;
 
 /// What is installed; a test that passes today should pass next year.
-const REQUIREMENTS: [&str; 2] = ["redis==8.1.0", "wasmtime==50.0.1"];
+const REQUIREMENTS: [&str; 3] = ["redis==8.1.0", "wasmtime==50.0.1", "componentize-py==0.25.1"];
 
 /// Makes the environment if something in it is missing or of another version; returns the path of its Python.
 pub fn install_missing() -> Result<PathBuf> {

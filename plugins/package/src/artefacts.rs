@@ -25,6 +25,7 @@ pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
         fs::remove_dir_all(out).with_context(|| format!("cannot empty {}", out.display()))?;
     }
     fs::create_dir_all(out)?;
+    write_for_tests(&parts, &out.join("tests"))?;
     let mut report = String::new();
     for artefact in artefacts(parts)? {
         let wasm = with_metadata(&artefact.wasm, Some(artefact.name), artefact.description)?;
@@ -45,8 +46,25 @@ pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
     write_checksums(out)
 }
 
+/// Writes what only the tests of the release run.
+fn write_for_tests(parts: &Parts, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let Parts { redb, memory, clients, .. } = parts;
+    let (draft, draft2) = (Part::inner("draft", &parts.keyvalue_draft), Part::inner("draft2", &parts.keyvalue));
+    let write = |name: &str, store: &[u8], adapters: &[Part<'_>], client: &[u8]| {
+        let below = [Part::inner("store", store), Part::inner("log", &parts.log), Part::inner("engine", &parts.engine)];
+        let wasm = compose(&[&below, adapters, &[Part::outer("client", client)]].concat())?;
+        fs::write(folder.join(name), wasm).with_context(|| format!("cannot write {name}"))
+    };
+    write("client-draft-on-memory.wasm", memory, &[draft], &clients.draft)?;
+    write("client-draft-on-redb.wasm", redb, &[draft], &clients.draft)?;
+    write("client-draft2-on-memory.wasm", memory, &[draft2], &clients.draft2)?;
+    write("client-draft2-on-redb.wasm", redb, &[draft2], &clients.draft2)?;
+    write("client-both-on-memory.wasm", memory, &[draft, draft2], &clients.both)
+}
+
 fn artefacts(parts: Parts) -> Result<Vec<Artefact>> {
-    let Parts { engine, redb, memory, log, command, conform, keyvalue, keyvalue_draft } = parts;
+    let Parts { engine, redb, memory, log, command, conform, keyvalue, keyvalue_draft, .. } = parts;
     let on = |store: &[u8]| compose(&[Part::outer("store", store), Part::inner("log", &log), Part::outer("engine", &engine)]);
     let tested = |store: &[u8]| compose(&[Part::inner("store", store), Part::outer("conform", &conform)]);
     let keyvalue_on = |adapter: &[u8], store: &[u8]| {

@@ -14,13 +14,22 @@ pub struct Parts {
     pub conform: Vec<u8>,
     pub keyvalue: Vec<u8>,
     pub keyvalue_draft: Vec<u8>,
+    /// Not released: applications that know one draft of `wasi:keyvalue`, the other one, or both, for the tests.
+    pub clients: Clients,
+}
+
+/// The applications of `plugins/keyvalue/client`.
+pub struct Clients {
+    pub draft: Vec<u8>,
+    pub draft2: Vec<u8>,
+    pub both: Vec<u8>,
 }
 
 /// Builds the engine's component, and those of `plugins/`.
 pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
     let engine = orbweaver_component::build(workspace, target_dir).map_err(|error| anyhow!("{error}"))?;
     let plugins = Plugins { folder: workspace.join("plugins"), target_dir };
-    plugins.build("wasm32-wasip2", &["redb", "memory", "log", "command", "conform"])?;
+    plugins.build("wasm32-wasip2", &["redb", "memory", "log", "command", "conform", "keyvalue-client"])?;
     let read = |name: &str| fs::read(target_dir.join("wasm32-wasip2/component").join(name));
     // What needs nothing of WASI is built so that it imports nothing of WASI.
     plugins.build("wasm32-unknown-unknown", &["keyvalue-draft", "keyvalue-draft2"])?;
@@ -34,6 +43,11 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
         conform: read("orbweaver-conform.wasm")?,
         keyvalue: encode("orbweaver_keyvalue_draft2")?,
         keyvalue_draft: encode("orbweaver_keyvalue_draft")?,
+        clients: Clients {
+            draft: read("orbweaver-keyvalue-client-draft.wasm")?,
+            draft2: read("orbweaver-keyvalue-client-draft2.wasm")?,
+            both: read("orbweaver-keyvalue-client-both.wasm")?,
+        },
     })
 }
 

@@ -7,43 +7,38 @@ use std::process::{Command, Stdio};
 /// A lease short enough to wait for.
 pub const LEASE_SECONDS: u64 = 2;
 
-/// This package's folder.
-#[must_use]
-pub fn package() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The component `name` of the release: in the folder `ORBWEAVER_DIST`, which `cargo xtask test` sets.
-#[must_use]
-pub fn artefact(name: &str) -> PathBuf {
+/// The component `name` of the release.
+///
+/// `ORBWEAVER_DIST` is the folder of the release; `cargo xtask test` sets it.
+fn released(name: &str) -> PathBuf {
     let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package().join("../../dist"), PathBuf::from);
     dist.join(format!("{name}.wasm"))
 }
 
-/// The Python that has what the tests take from PyPI: `ORBWEAVER_PYTHON`, which `cargo xtask test` sets.
-#[must_use]
-pub fn python() -> Command {
-    let mut python = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
-    python.stdin(Stdio::null());
-    python
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A script of this package. `ORBWEAVER_PYTHON` is the Python that has wasmtime; `cargo xtask test` sets it.
+fn python(script: &str) -> Command {
+    let mut command = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    command.arg(package().join(script)).stdin(Stdio::null());
+    command
 }
 
 /// The command component `name` of the release, with `folder` open to it.
 #[must_use]
 pub fn component(name: &str, folder: &Path) -> Command {
-    component_in(&artefact(name), folder)
+    let mut command = python("run.py");
+    command.arg("--dir").arg(folder).args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")]).arg(released(name));
+    command
 }
 
-/// The command component in `file`, with `folder` open to it.
+/// `run.sh` of an example, which finds the release and Python by the same variables.
 #[must_use]
-pub fn component_in(file: &Path, folder: &Path) -> Command {
-    let mut command = python();
-    command
-        .arg(package().join("run.py"))
-        .arg("--dir")
-        .arg(folder)
-        .args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")])
-        .arg(file);
+pub fn example(name: &str) -> Command {
+    let mut command = Command::new(package().join("../../examples").join(name).join("run.sh"));
+    command.stdin(Stdio::null());
     command
 }
 

@@ -1,13 +1,13 @@
 //! Applications that know only `wasi:keyvalue`, on the adapters of the release.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use orbweaver_plugin_tests::{LEASE_SECONDS, artefact, component, component_in, outcome, package};
+use orbweaver_plugin_tests::{LEASE_SECONDS, component, outcome};
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Once;
 use std::thread;
 use std::time::Duration;
+
+/// Knows draft2, on redb.
+const APPLICATION: &str = "tests/client-draft2-on-redb";
 
 /// What an application prints that knows draft2.
 const DRAFT2: &str = r#"open a:b: Err(Error::NoSuchStore)
@@ -50,62 +50,36 @@ negative: Err(Error::Other("the value is not an integer from 0 to 2^64 - 1 in de
 pages: [1000, 1000, 500], all of the keys: true
 "#;
 
-/// Cargo in the workspace of the plugins; it must succeed.
-fn cargo(arguments: impl FnOnce(&mut Command) -> &mut Command) {
-    let mut cargo = Command::new("cargo");
-    assert!(arguments(cargo.current_dir(package().join(".."))).status().unwrap().success());
-}
-
-/// The application `name`, built once.
-fn client(name: &str) -> PathBuf {
-    static BUILT: Once = Once::new();
-    let build = ["build", "--quiet", "--target", "wasm32-wasip2", "--profile", "component", "--package", "orbweaver-keyvalue-client"];
-    BUILT.call_once(|| cargo(|cargo| cargo.args(build)));
-    let target_directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
-    target_directory.join(format!("wasm32-wasip2/component/orbweaver-keyvalue-client-{name}.wasm"))
-}
-
-/// An application on top of components of the release, as a component in `folder`.
-fn application(folder: &Path, parts: &[&str], name: &str) -> PathBuf {
-    let out = folder.join("application.wasm");
-    let compose = ["run", "--quiet", "--package", "orbweaver-package", "--", "compose"];
-    cargo(|cargo| cargo.args(compose).arg(&out).args(parts.iter().map(|part| artefact(part))).arg(client(name)));
-    out
-}
-
 /// What an application prints that goes through all functions, on an empty store.
-fn told(parts: &[&str], name: &str) -> String {
+fn told(application: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let application = application(folder.path(), parts, name);
-    let outcome = outcome(&mut component_in(&application, folder.path())).unwrap();
+    let outcome = outcome(&mut component(application, folder.path())).unwrap();
     assert_eq!((outcome.code, outcome.errors.as_str()), (Some(0), ""));
     outcome.output
 }
 
 #[test]
 fn draft2_works_over_both_stores() {
-    assert_eq!(told(&["orbweaver-keyvalue-on-memory"], "draft2"), DRAFT2);
-    assert_eq!(told(&["orbweaver-keyvalue-on-redb"], "draft2"), DRAFT2);
+    assert_eq!(told("tests/client-draft2-on-memory"), DRAFT2);
+    assert_eq!(told("tests/client-draft2-on-redb"), DRAFT2);
 }
 
 #[test]
 fn the_first_draft_works_over_both_stores() {
-    assert_eq!(told(&["orbweaver-keyvalue-draft-on-memory"], "draft"), DRAFT);
-    assert_eq!(told(&["orbweaver-keyvalue-draft-on-redb"], "draft"), DRAFT);
+    assert_eq!(told("tests/client-draft-on-memory"), DRAFT);
+    assert_eq!(told("tests/client-draft-on-redb"), DRAFT);
 }
 
 #[test]
 fn both_drafts_share_one_engine() {
-    let parts = ["orbweaver-memory", "orbweaver-log", "orbweaver", "orbweaver-keyvalue", "orbweaver-keyvalue-draft"];
-    assert_eq!(told(&parts, "both"), [DRAFT, DRAFT2].concat());
+    assert_eq!(told("tests/client-both-on-memory"), [DRAFT, DRAFT2].concat());
 }
 
 #[test]
 fn a_counter_goes_on_in_the_next_process_and_is_seen_by_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
-    let application = application(folder.path(), &["orbweaver-keyvalue-on-redb"], "draft2");
     let counts = |expected: &str| {
-        let counted = outcome(component_in(&application, folder.path()).args(["count", "visits", "n"])).unwrap();
+        let counted = outcome(component(APPLICATION, folder.path()).args(["count", "visits", "n"])).unwrap();
         assert_eq!((counted.output.as_str(), counted.errors.as_str()), (expected, ""));
         // The application knows no stores that need to be closed, so that its claim runs out as after a crash.
         thread::sleep(Duration::from_secs(LEASE_SECONDS + 1));
@@ -119,7 +93,6 @@ fn a_counter_goes_on_in_the_next_process_and_is_seen_by_the_command_line() {
 #[test]
 fn keys_that_an_application_cannot_read_are_no_obstacle() {
     let folder = tempfile::tempdir().unwrap();
-    let application = application(folder.path(), &["orbweaver-keyvalue-on-redb"], "draft2");
     // More than a page of names that are not UTF-8, between others, and a set.
     let lines: String = (0..1500).map(|number| format!("SET \"b:\\x80{number}\" x\n")).collect();
     let script = folder.path().join("script.txt");
@@ -127,7 +100,7 @@ fn keys_that_an_application_cannot_read_are_no_obstacle() {
     let mut loading = component("orbweaver-cli", folder.path());
     assert_eq!(outcome(loading.stdin(File::open(&script).unwrap())).unwrap().code, Some(0));
     let words = ["keys", "b", "keys", "", "get", "b", "set", "get", "b", "ada"];
-    let read = outcome(component_in(&application, folder.path()).args(words)).unwrap();
+    let read = outcome(component(APPLICATION, folder.path()).args(words)).unwrap();
     let expected = r#"["ada", "set"]
 ["é"]
 ["b:ada", "b:set"]
