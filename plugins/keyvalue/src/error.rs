@@ -42,3 +42,19 @@ impl From<types::Error> for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_only_store_denies_access() {
+        assert_eq!(Error::from(types::Error::ReadOnly), Error::AccessDenied);
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_called_so() {
+        let Error::Other(text) = Error::from(types::Error::UnknownOutcome("disk full".into())) else { unreachable!() };
+        assert_eq!(text, "the changes may have been written, or not: disk full");
+    }
+}
