@@ -35,8 +35,8 @@ enum Verb {
     /// Find out what building and testing need, and install what is missing
     ///
     /// Installs the Rust targets wasm32-unknown-unknown and wasm32-wasip2, rustfmt and clippy with rustup, Debian packages with
-    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py and wasmtime from PyPI
-    /// into a virtual environment in the cache folder. At once when nothing is missing.
+    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py, wasmtime and
+    /// componentize-py from PyPI into a virtual environment in the cache folder. At once when nothing is missing.
     #[command(after_help = "Example:\n  cargo xtask setup")]
     Setup,
 

@@ -1,5 +1,5 @@
 //! A Python virtual environment with what the tests use from PyPI: redis-py, a real client library, with the tests that it has itself,
-//! and a WebAssembly runtime that nobody here builds.
+//! a WebAssembly runtime that nobody here builds, and what makes components of Python.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, ensure};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The components, as the build leaves them.
 pub struct Parts {
@@ -12,18 +12,28 @@ pub struct Parts {
     pub log: Vec<u8>,
     pub command: Vec<u8>,
     pub conform: Vec<u8>,
+    pub keyvalue: Vec<u8>,
+    pub keyvalue_draft: Vec<u8>,
+    /// Not released: applications that know one draft of `wasi:keyvalue`, the other one, or both, for the tests.
+    pub clients: Clients,
+}
+
+/// The applications of `plugins/keyvalue/client`.
+pub struct Clients {
+    pub draft: Vec<u8>,
+    pub draft2: Vec<u8>,
+    pub both: Vec<u8>,
 }
 
 /// Builds the engine's component, and those of `plugins/`.
 pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
     let engine = orbweaver_component::build(workspace, target_dir).map_err(|error| anyhow!("{error}"))?;
-    let mut cargo = orbweaver_component::cargo();
-    cargo.current_dir(workspace.join("plugins")).args(["build", "--quiet", "--target", "wasm32-wasip2", "--profile", "component"]);
-    let packages = ["redb", "memory", "log", "command", "conform"];
-    cargo.args(packages.iter().flat_map(|name| ["--package".to_owned(), format!("orbweaver-{name}")]));
-    let built = cargo.arg("--target-dir").arg(target_dir).status()?.success();
-    ensure!(built, "the plugins did not build; is the target there? rustup target add wasm32-wasip2");
+    let plugins = Plugins { folder: workspace.join("plugins"), target_dir };
+    plugins.build("wasm32-wasip2", &["redb", "memory", "log", "command", "conform", "keyvalue-client"])?;
     let read = |name: &str| fs::read(target_dir.join("wasm32-wasip2/component").join(name));
+    // What needs nothing of WASI is built so that it imports nothing of WASI.
+    plugins.build("wasm32-unknown-unknown", &["keyvalue-draft", "keyvalue-draft2"])?;
+    let encode = |name: &str| orbweaver_component::encode(target_dir, name).map_err(|error| anyhow!("{name}: {error}"));
     Ok(Parts {
         engine,
         redb: read("orbweaver_redb.wasm")?,
@@ -31,5 +41,30 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
         log: read("orbweaver_log.wasm")?,
         command: read("orbweaver-command.wasm")?,
         conform: read("orbweaver-conform.wasm")?,
+        keyvalue: encode("orbweaver_keyvalue_draft2")?,
+        keyvalue_draft: encode("orbweaver_keyvalue_draft")?,
+        clients: Clients {
+            draft: read("orbweaver-keyvalue-client-draft.wasm")?,
+            draft2: read("orbweaver-keyvalue-client-draft2.wasm")?,
+            both: read("orbweaver-keyvalue-client-both.wasm")?,
+        },
     })
+}
+
+/// The workspace of the plugins.
+struct Plugins<'a> {
+    folder: PathBuf,
+    target_dir: &'a Path,
+}
+
+impl Plugins<'_> {
+    /// Builds the packages `orbweaver-NAME` for a target.
+    fn build(&self, target: &str, names: &[&str]) -> Result<()> {
+        let mut cargo = orbweaver_component::cargo();
+        cargo.current_dir(&self.folder).args(["build", "--quiet", "--target", target, "--profile", "component"]);
+        cargo.args(names.iter().flat_map(|name| ["--package".to_owned(), format!("orbweaver-{name}")]));
+        let built = cargo.arg("--target-dir").arg(self.target_dir).status()?.success();
+        ensure!(built, "the plugins did not build; is the target there? rustup target add {target}");
+        Ok(())
+    }
 }

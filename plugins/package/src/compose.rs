@@ -6,6 +6,7 @@ use wac_graph::types::Package;
 use wac_graph::{CompositionGraph, EncodeOptions};
 
 /// A component within a composition.
+#[derive(Clone, Copy)]
 pub struct Part<'a> {
     name: &'a str,
     wasm: &'a [u8],

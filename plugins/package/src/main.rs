@@ -1,4 +1,4 @@
-//! Builds the release artefacts into a folder: `cargo xtask package`.
+//! Builds the release artefacts into a folder (`cargo xtask package`), or composes components as the release's are.
 
 mod artefacts;
 mod build;
@@ -6,7 +6,9 @@ mod compose;
 mod wit;
 
 use anyhow::{Context as _, Result, bail};
+use compose::{Part, compose};
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,9 +22,27 @@ fn main() -> ExitCode {
     }
 }
 
+const USAGE: &str = "\
+usage: orbweaver-package FOLDER TARGET-DIRECTORY
+       orbweaver-package compose OUT PART...
+
+The second form composes components: each imports what a part before it exports, and OUT exports what any part exports.";
+
 fn package() -> Result<()> {
     let arguments: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
-    let [out, target_dir] = arguments.as_slice() else { bail!("usage: orbweaver-package FOLDER TARGET-DIRECTORY") };
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("the package stands in plugins/ of the repository")?;
-    artefacts::write(workspace, out, target_dir)
+    match arguments.as_slice() {
+        [verb, out, parts @ ..] if verb == Path::new("compose") && !parts.is_empty() => compose_files(out, parts),
+        [out, target_dir] => {
+            let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+            artefacts::write(workspace.context("the package stands in plugins/ of the repository")?, out, target_dir)
+        }
+        _ => bail!(USAGE),
+    }
+}
+
+fn compose_files(out: &Path, files: &[PathBuf]) -> Result<()> {
+    let read = |file: &PathBuf| Ok((file.display().to_string(), fs::read(file).with_context(|| format!("reading {}", file.display()))?));
+    let parts = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let parts: Vec<Part<'_>> = parts.iter().map(|(name, wasm)| Part::outer(name, wasm)).collect();
+    fs::write(out, compose(&parts)?).with_context(|| format!("writing {}", out.display()))
 }

@@ -7,12 +7,14 @@ use wit_bindgen_core::Files;
 use wit_bindgen_core::wit_parser::{PackageId, Resolve};
 
 /// The packages' folders within the repository, each behind those that it needs, and the folders that they get.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("wit/deps/clocks", "wasi-clocks"),
     ("wit/deps/random", "wasi-random"),
     ("wit/kv", "orbweaver-kv"),
     ("wit/engine", "orbweaver-engine"),
     ("plugins/wit", "orbweaver-plugins"),
+    ("plugins/keyvalue/wit/keyvalue-0.2.0-draft", "wasi-keyvalue-0.2.0-draft"),
+    ("plugins/keyvalue/wit/keyvalue-0.2.0-draft2", "wasi-keyvalue-0.2.0-draft2"),
 ];
 
 /// The worlds that the page shows: between them, they have every interface.

@@ -7,22 +7,38 @@ use std::process::{Command, Stdio};
 /// A lease short enough to wait for.
 pub const LEASE_SECONDS: u64 = 2;
 
-/// The command component `name` of the release, with `folder` open to it.
+/// The component `name` of the release.
 ///
-/// `ORBWEAVER_DIST` is the folder of the release, and `ORBWEAVER_PYTHON` the Python that has wasmtime; `cargo xtask test` sets
-/// both.
+/// `ORBWEAVER_DIST` is the folder of the release; `cargo xtask test` sets it.
+fn released(name: &str) -> PathBuf {
+    let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package().join("../../dist"), PathBuf::from);
+    dist.join(format!("{name}.wasm"))
+}
+
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A script of this package. `ORBWEAVER_PYTHON` is the Python that has wasmtime; `cargo xtask test` sets it.
+fn python(script: &str) -> Command {
+    let mut command = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    command.arg(package().join(script)).stdin(Stdio::null());
+    command
+}
+
+/// The command component `name` of the release, with `folder` open to it.
 #[must_use]
 pub fn component(name: &str, folder: &Path) -> Command {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package.join("../../dist"), PathBuf::from);
-    let mut command = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    let mut command = python("run.py");
+    command.arg("--dir").arg(folder).args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")]).arg(released(name));
     command
-        .arg(package.join("run.py"))
-        .arg("--dir")
-        .arg(folder)
-        .args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")])
-        .arg(dist.join(format!("{name}.wasm")))
-        .stdin(Stdio::null());
+}
+
+/// `run.sh` of an example, which finds the release and Python by the same variables.
+#[must_use]
+pub fn example(name: &str) -> Command {
+    let mut command = Command::new(package().join("../../examples").join(name).join("run.sh"));
+    command.stdin(Stdio::null());
     command
 }
 

@@ -20,7 +20,15 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
     if !cargo.status()?.success() {
         return Err("the component did not build; is the target there? rustup target add wasm32-unknown-unknown".into());
     }
-    let module = std::fs::read(target_dir.join("wasm32-unknown-unknown/component/orbweaver_guest.wasm"))?;
+    encode(target_dir, "orbweaver_guest")
+}
+
+/// Makes a component of a library that was built for `wasm32-unknown-unknown` with the profile `component`.
+///
+/// # Errors
+/// For people: the library was not built, or it imports what its WIT packages do not have.
+pub fn encode(target_dir: &Path, library: &str) -> Result<Vec<u8>, Box<dyn Error>> {
+    let module = std::fs::read(target_dir.join(format!("wasm32-unknown-unknown/component/{library}.wasm")))?;
     Ok(wit_component::ComponentEncoder::default().validate(true).module(&module)?.encode()?)
 }
 
