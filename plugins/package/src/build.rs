@@ -12,6 +12,8 @@ pub struct Parts {
     pub log: Vec<u8>,
     pub command: Vec<u8>,
     pub conform: Vec<u8>,
+    /// Not released: a store with a flaw, for the tests.
+    pub broken: Vec<u8>,
 }
 
 /// Builds the engine's component, and those of `plugins/`.
@@ -19,7 +21,7 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
     let engine = orbweaver_component::build(workspace, target_dir).map_err(|error| anyhow!("{error}"))?;
     let mut cargo = orbweaver_component::cargo();
     cargo.current_dir(workspace.join("plugins")).args(["build", "--quiet", "--target", "wasm32-wasip2", "--profile", "component"]);
-    let packages = ["redb", "memory", "log", "command", "conform"];
+    let packages = ["redb", "memory", "log", "command", "conform", "broken"];
     cargo.args(packages.iter().flat_map(|name| ["--package".to_owned(), format!("orbweaver-{name}")]));
     let built = cargo.arg("--target-dir").arg(target_dir).status()?.success();
     ensure!(built, "the plugins did not build; is the target there? rustup target add wasm32-wasip2");
@@ -31,5 +33,6 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
         log: read("orbweaver_log.wasm")?,
         command: read("orbweaver-command.wasm")?,
         conform: read("orbweaver-conform.wasm")?,
+        broken: read("orbweaver_broken.wasm")?,
     })
 }
