@@ -7,22 +7,46 @@ use std::process::{Command, Stdio};
 /// A lease short enough to wait for.
 pub const LEASE_SECONDS: u64 = 2;
 
-/// The command component `name` of the release, with `folder` open to it.
+/// The component `name` of the release.
 ///
-/// `ORBWEAVER_DIST` is the folder of the release, and `ORBWEAVER_PYTHON` the Python that has wasmtime; `cargo xtask test` sets
-/// both.
+/// `ORBWEAVER_DIST` is the folder of the release; `cargo xtask test` sets it.
+fn released(name: &str) -> PathBuf {
+    let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package().join("../../dist"), PathBuf::from);
+    dist.join(format!("{name}.wasm"))
+}
+
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A script of this package. `ORBWEAVER_PYTHON` is the Python that has wasmtime; `cargo xtask test` sets it.
+fn python(script: &str) -> Command {
+    let mut command = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    command.arg(package().join(script)).stdin(Stdio::null());
+    command
+}
+
+/// The command component `name` of the release, with `folder` open to it.
 #[must_use]
 pub fn component(name: &str, folder: &Path) -> Command {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let dist = env::var_os("ORBWEAVER_DIST").map_or_else(|| package.join("../../dist"), PathBuf::from);
-    let mut command = Command::new(env::var_os("ORBWEAVER_PYTHON").unwrap_or_else(|| "python3".into()));
+    let mut command = python("run.py");
+    command.arg("--dir").arg(folder).args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")]).arg(released(name));
     command
-        .arg(package.join("run.py"))
-        .arg("--dir")
-        .arg(folder)
-        .args(["--env", &format!("ORBWEAVER_LEASE_SECONDS={LEASE_SECONDS}")])
-        .arg(dist.join(format!("{name}.wasm")))
-        .stdin(Stdio::null());
+}
+
+/// The test-suite on a store with a flaw of the engine's `conformance::flaws`.
+#[must_use]
+pub fn conform_on_broken(flaw: &str) -> Command {
+    let mut command = python("run.py");
+    command.args(["--env", &format!("ORBWEAVER_FLAW={flaw}")]).arg(released("tests/orbweaver-conform-on-broken"));
+    command
+}
+
+/// Participants of the test-suite's contention on a store of a Python host, which has a flaw if one is named.
+#[must_use]
+pub fn contend(participants: usize, flaw: Option<&str>) -> Command {
+    let mut command = python("contend.py");
+    command.arg(released("orbweaver-conform")).arg(participants.to_string()).args(flaw);
     command
 }
 
