@@ -16,6 +16,8 @@
 //! let failures = conformance::run(&|| Ok(Box::new(InMemory(MemoryStore::new()))));
 //! assert!(failures.is_empty(), "{failures:#?}");
 //! ```
+//! Stores that serve several processes are tested by [`contend`], too. The suite is tested itself, by [`broken`] stores with [`flaws`].
+//!
 //! Nothing here panics; a store that deadlocks, though, hangs the run. Transactions of one test overlap on several threads, so
 //! that stores that block in `begin` and stores that refuse in `commit` pass alike.
 
