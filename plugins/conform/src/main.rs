@@ -15,7 +15,7 @@ mod bindings {
 }
 
 use orbweaver_engine::store::StoreError;
-use orbweaver_engine::store::conformance::{self, AFTER_REOPENING, BEFORE_REOPENING, Failure, Fresh, Needs, Part, Subject, TESTS, Test};
+use orbweaver_engine::store::conformance::{self, AFTER_REOPENING, BEFORE_REOPENING, Failure, Fresh, Needs, Part, TESTS, Test};
 use std::env;
 use std::process::ExitCode;
 use subject::Imported;
