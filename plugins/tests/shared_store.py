@@ -89,13 +89,6 @@ class Conversation:
         self.shared = shared
         self.open = None
 
-    def define(self, linker):
-        functions = ["get-limits", "open-keyspace", "begin", "get", "get-many", "scan", "revisions", "commit", "rollback"]
-        with linker.root() as root, root.add_instance("orbweaver:kv/store@0.1.0") as store:
-            for name in functions:
-                method = getattr(self, name.replace("-", "_"))
-                store.add_func(name, lambda _, *arguments, method=method: method(*arguments))
-
     def records(self, keyspace):
         snapshot = self.open[1]
         return (self.shared.state if self.shared.flaw == "ReadsTheLatest" else snapshot)[keyspace]
