@@ -38,9 +38,11 @@ def main(path, participants, flaw=None):
     BaseManager.register("conversation", callable=lambda: Conversation(shared))
     with BaseManager(ctx=context) as host, tempfile.TemporaryDirectory() as folder:
         outputs = [Path(folder, str(number)) for number in range(int(participants))]
+        # Kept here, too: the store forgets a conversation that nobody holds.
+        conversations = [host.conversation() for _ in outputs]
         processes = [
-            context.Process(target=take_part, args=[path, number, participants, host.conversation(), output])
-            for number, output in enumerate(outputs)
+            context.Process(target=take_part, args=[path, number, participants, conversation, output])
+            for number, (conversation, output) in enumerate(zip(conversations, outputs))
         ]
         for process in processes:
             process.start()
