@@ -7,7 +7,7 @@ import argparse
 import sys
 
 import wasmtime
-from wasmtime import component
+from command import Command
 
 
 def configured(arguments):
@@ -22,35 +22,14 @@ def configured(arguments):
     return wasi
 
 
-def run(arguments):
-    config = wasmtime.Config()
-    # Compiled once for all the tests that run the same component.
-    config.cache = True
-    engine = wasmtime.Engine(config)
-    store = wasmtime.Store(engine)
-    store.set_wasi(configured(arguments))
-    linker = component.Linker(engine)
-    linker.add_wasip2()
-    command = component.Component.from_file(engine, arguments.component)
-    exports = command.type.exports(engine)
-    name = next(name for name in exports if name.startswith("wasi:cli/run@"))
-    instance = linker.instantiate(store, command)
-    interface = instance.get_export_index(store, name)
-    function = instance.get_func(store, instance.get_export_index(store, "run", interface))
-    outcome = function(store)
-    return 0 if getattr(outcome, "tag", "ok") == "ok" else 1
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--dir")
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("component")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    try:
-        sys.exit(run(parser.parse_args()))
-    except wasmtime.ExitTrap as trap:
-        sys.exit(trap.code)
+    arguments = parser.parse_args()
+    sys.exit(Command(arguments.component).run(configured(arguments)))
 
 
 main()

@@ -73,7 +73,8 @@ fn all(times: &mut Times) -> Result<()> {
     timed("fuzzing", times, || {
         println!("\n=== fuzzing: cargo xtask fuzz");
         fuzz::fuzz(&[], None)
-    })
+    })?;
+    package::print_components()
 }
 
 /// Notes what a step took, also where it failed.

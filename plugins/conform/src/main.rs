@@ -15,13 +15,13 @@ mod bindings {
 }
 
 use orbweaver_engine::store::StoreError;
-use orbweaver_engine::store::conformance::{AFTER_REOPENING, BEFORE_REOPENING, Needs, Subject, TESTS, Test};
+use orbweaver_engine::store::conformance::{self, AFTER_REOPENING, BEFORE_REOPENING, Failure, Fresh, Needs, Part, TESTS, Test};
 use std::env;
 use std::process::ExitCode;
 use subject::Imported;
 
 const USAGE: &str = "\
-Usage: orbweaver-conform.wasm [leave | find]
+Usage: orbweaver-conform.wasm [leave | find | contend NUMBER OF]
 
 Tests the store that the component is composed with, or that the host implements, against the contract of orbweaver:kv, and prints
 a line for each obligation. The store must be empty, and is empty afterwards.
@@ -29,6 +29,8 @@ a line for each obligation. The store must be empty, and is empty afterwards.
   (nothing)  every obligation that one conversation with the store can show
   leave      leaves records in the store, for `find` to look for
   find       finds what `leave` left, after the store, or the machine, was started again; removes it
+  contend    one of OF participants, 2 or more, that use one store at the same time, each an instance with its NUMBER from 0:
+             what several conversations show; all of them are started within a minute
 
 What takes several conversations at once, or a store that is opened again within the process, is listed and not tested.
 Exit code: 1 if the store fails an obligation or is not empty.";
@@ -38,8 +40,12 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         [] => everything(),
-        ["leave"] => Imported::empty().and_then(|_| run(&BEFORE_REOPENING, &|| Ok(Box::new(Imported)))),
-        ["find"] => run(&AFTER_REOPENING, &|| Ok(Box::new(Imported))).and_then(|passed| Imported::wiped().map(|_| passed)),
+        ["leave"] => Imported::empty().map(|_| run(&BEFORE_REOPENING, &|| Ok(Box::new(Imported)))),
+        ["find"] => {
+            let passed = run(&AFTER_REOPENING, &|| Ok(Box::new(Imported)));
+            Imported::wiped().map(|_| passed)
+        }
+        ["contend", number, of] => contend(number, of),
         ["--help"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -60,8 +66,9 @@ fn everything() -> Result<bool, StoreError> {
     let mut passed = true;
     for test in TESTS {
         passed &= match test.needs {
-            Needs::Nothing => run(test, &|| Ok(Box::new(Imported::wiped()?)))?,
-            Needs::Threads => untested(test, "takes several conversations at once"),
+            Needs::Nothing => run(test, &|| Ok(Box::new(Imported::wiped()?))),
+            Needs::Company => untested(test, "takes several conversations at once, run `contend`"),
+            Needs::Threads => untested(test, "takes threads"),
             Needs::Reopening => untested(test, "run `leave` and `find` in turn"),
         };
     }
@@ -69,14 +76,25 @@ fn everything() -> Result<bool, StoreError> {
     Ok(passed)
 }
 
+/// Takes part in what several instances show; whether this one has seen no failure.
+fn contend(number: &str, of: &str) -> Result<bool, StoreError> {
+    let (Ok(number), Ok(of)) = (number.parse(), of.parse()) else { return Err(StoreError::Io(USAGE.to_owned())) };
+    let outcomes = conformance::contend(&Imported, Part { number, of }).map_err(|failure| StoreError::Io(failure.to_string()))?;
+    Ok(outcomes.into_iter().fold(true, |passed, (name, outcome)| print(name, outcome) && passed))
+}
+
 /// Runs a test and prints how it went; whether it passed.
-fn run(test: &Test, fresh: &dyn Fn() -> Result<Box<dyn Subject>, StoreError>) -> Result<bool, StoreError> {
-    let outcome = test.run(fresh);
+fn run(test: &Test, fresh: Fresh<'_>) -> bool {
+    print(test.name, test.run(fresh))
+}
+
+/// Prints how a test went; whether it passed.
+fn print(name: &str, outcome: Result<(), Failure>) -> bool {
     match &outcome {
-        Ok(()) => println!("ok    {}", test.name),
+        Ok(()) => println!("ok    {name}"),
         Err(failure) => println!("FAIL  {failure}"),
     }
-    Ok(outcome.is_ok())
+    outcome.is_ok()
 }
 
 fn untested(test: &Test, why: &str) -> bool {

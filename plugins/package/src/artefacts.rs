@@ -1,7 +1,8 @@
 //! The folder of the release.
 
 use crate::build::{self, Parts};
-use crate::compose::{Part, compose, interfaces};
+use crate::compose::{Part, compose};
+use crate::page::Report;
 use crate::wit::{self, Packages};
 use anyhow::{Context as _, Result};
 use sha2::{Digest as _, Sha256};
@@ -26,11 +27,11 @@ pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
     }
     fs::create_dir_all(out)?;
     write_for_tests(&parts, &out.join("tests"))?;
-    let mut report = String::new();
+    let mut report = Report::new();
     for artefact in artefacts(parts)? {
         let wasm = with_metadata(&artefact.wasm, Some(artefact.name), artefact.description)?;
         fs::write(out.join(format!("{}.wasm", artefact.name)), &wasm)?;
-        describe(&mut report, &artefact, &wasm)?;
+        report.add(artefact.name, artefact.description, &wasm)?;
     }
     for package in packages.encode()? {
         let wasm = with_metadata(&package.wasm, None, "Interfaces of Orbweaver: Redis data structures over any ordered key-value store")?;
@@ -41,14 +42,17 @@ pub fn write(workspace: &Path, out: &Path, target_dir: &Path) -> Result<()> {
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(workspace.join(licence), out.join(licence))?;
     }
-    fs::write(out.join("artefacts.md"), &report)?;
-    print!("{report}");
+    fs::write(out.join("artefacts.md"), &report.page)?;
+    fs::write(out.join("sizes.txt"), &report.sizes)?;
+    print!("{}", report.sizes);
     write_checksums(out)
 }
 
 /// Writes what only the tests of the release run.
 fn write_for_tests(parts: &Parts, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
+    let on_broken = compose(&[Part::inner("store", &parts.broken), Part::outer("conform", &parts.conform)])?;
+    fs::write(folder.join("orbweaver-conform-on-broken.wasm"), on_broken)?;
     let Parts { redb, memory, clients, .. } = parts;
     let (draft, draft2) = (Part::inner("draft", &parts.keyvalue_draft), Part::inner("draft2", &parts.keyvalue));
     let write = |name: &str, store: &[u8], adapters: &[Part<'_>], client: &[u8]| {
@@ -123,18 +127,6 @@ fn with_metadata(wasm: &[u8], name: Option<&str>, description: &'static str) -> 
     metadata.source = AddMetadataField::Set(Source::new(env!("CARGO_PKG_REPOSITORY"))?);
     metadata.version = AddMetadataField::Set(Version::new(env!("CARGO_PKG_VERSION")));
     metadata.to_wasm(wasm)
-}
-
-/// Appends what a host author wants to know: size, imports, exports.
-fn describe(report: &mut String, artefact: &Artefact, wasm: &[u8]) -> Result<()> {
-    let (imports, exports) = interfaces(wasm)?;
-    writeln!(report, "## {}.wasm\n\n{}. {} bytes.\n", artefact.name, artefact.description, wasm.len())?;
-    for (what, names) in [("imports", imports), ("exports", exports)] {
-        writeln!(report, "{what}:")?;
-        names.iter().try_for_each(|name| writeln!(report, "- `{name}`"))?;
-        writeln!(report)?;
-    }
-    Ok(())
 }
 
 /// Writes the checksums of the folder's files, as `sha256sum --check` reads them.

@@ -16,6 +16,8 @@ pub struct Parts {
     pub keyvalue_draft: Vec<u8>,
     /// Not released: applications that know one draft of `wasi:keyvalue`, the other one, or both, for the tests.
     pub clients: Clients,
+    /// Not released: a store with a flaw, for the tests.
+    pub broken: Vec<u8>,
 }
 
 /// The applications of `plugins/keyvalue/client`.
@@ -29,7 +31,7 @@ pub struct Clients {
 pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
     let engine = orbweaver_component::build(workspace, target_dir).map_err(|error| anyhow!("{error}"))?;
     let plugins = Plugins { folder: workspace.join("plugins"), target_dir };
-    plugins.build("wasm32-wasip2", &["redb", "memory", "log", "command", "conform", "keyvalue-client"])?;
+    plugins.build("wasm32-wasip2", &["redb", "memory", "log", "command", "conform", "broken", "keyvalue-client"])?;
     let read = |name: &str| fs::read(target_dir.join("wasm32-wasip2/component").join(name));
     // What needs nothing of WASI is built so that it imports nothing of WASI.
     plugins.build("wasm32-unknown-unknown", &["keyvalue-draft", "keyvalue-draft2"])?;
@@ -48,6 +50,7 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Parts> {
             draft2: read("orbweaver-keyvalue-client-draft2.wasm")?,
             both: read("orbweaver-keyvalue-client-both.wasm")?,
         },
+        broken: read("orbweaver_broken.wasm")?,
     })
 }
 

@@ -3,6 +3,9 @@
 mod artefacts;
 mod build;
 mod compose;
+mod page;
+#[cfg(test)]
+mod versions;
 mod wit;
 
 use anyhow::{Context as _, Result, bail};

@@ -7,7 +7,7 @@ use wit_bindgen_core::Files;
 use wit_bindgen_core::wit_parser::{PackageId, Resolve};
 
 /// The packages' folders within the repository, each behind those that it needs, and the folders that they get.
-const PACKAGES: [(&str, &str); 7] = [
+pub const PACKAGES: [(&str, &str); 7] = [
     ("wit/deps/clocks", "wasi-clocks"),
     ("wit/deps/random", "wasi-random"),
     ("wit/kv", "orbweaver-kv"),

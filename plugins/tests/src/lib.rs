@@ -42,6 +42,22 @@ pub fn example(name: &str) -> Command {
     command
 }
 
+/// The test-suite on a store with a flaw of the engine's `conformance::flaws`.
+#[must_use]
+pub fn conform_on_broken(flaw: &str) -> Command {
+    let mut command = python("run.py");
+    command.args(["--env", &format!("ORBWEAVER_FLAW={flaw}")]).arg(released("tests/orbweaver-conform-on-broken"));
+    command
+}
+
+/// Participants of the test-suite's contention on a store of a Python host, which has a flaw if one is named.
+#[must_use]
+pub fn contend(participants: usize, flaw: Option<&str>) -> Command {
+    let mut command = python("contend.py");
+    command.arg(released("orbweaver-conform")).arg(participants.to_string()).args(flaw);
+    command
+}
+
 /// What a program printed, and whether it ended well.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {

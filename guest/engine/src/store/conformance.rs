@@ -16,12 +16,17 @@
 //! let failures = conformance::run(&|| Ok(Box::new(InMemory(MemoryStore::new()))));
 //! assert!(failures.is_empty(), "{failures:#?}");
 //! ```
+//! Stores that serve several processes are tested by [`contend`], too. The suite is tested itself, by [`broken`] stores with [`flaws`].
+//!
 //! Nothing here panics; a store that deadlocks, though, hangs the run. Transactions of one test overlap on several threads, so
 //! that stores that block in `begin` and stores that refuse in `commit` pass alike.
 
+pub mod broken;
+mod contention;
 mod durability;
 mod errors;
 mod fixture;
+pub mod flaws;
 mod isolation;
 pub(crate) mod orders;
 mod paging;
@@ -29,7 +34,10 @@ mod reading;
 mod revisions;
 mod writing;
 
+pub use contention::{Outcome, Part, contend};
+
 use super::{Order, Store, StoreError};
+use contention::Contest;
 use std::fmt;
 
 /// A store under test.
@@ -75,18 +83,27 @@ pub enum Needs {
     Nothing,
     /// Handles that are used at the same time, on several threads.
     Threads,
+    /// Handles that are used at the same time, on threads or, with [`contend`], in several processes or instances.
+    Company,
     /// That the store is closed and opened again.
     Reopening,
 }
 
+/// How a test is run.
+#[derive(Clone, Copy)]
+enum Body {
+    Alone(fn(&mut dyn Subject) -> fixture::Check),
+    Together(Contest),
+}
+
 /// One obligation of the contract.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Test {
     /// The obligation in one sentence.
     pub name: &'static str,
     /// What the test needs.
     pub needs: Needs,
-    check: fn(&mut dyn Subject) -> fixture::Check,
+    body: Body,
 }
 
 impl Test {
@@ -95,21 +112,32 @@ impl Test {
     /// # Errors
     /// How the store failed it.
     pub fn run(&self, fresh: Fresh<'_>) -> Result<(), Failure> {
-        let outcome = fresh().map_err(fixture::Problem::from).and_then(|mut subject| (self.check)(subject.as_mut()));
-        outcome.map_err(|problem| Failure { test: self.name, what: problem.to_string() })
+        let outcome = fresh().map_err(fixture::Problem::from).and_then(|mut subject| match &self.body {
+            Body::Alone(check) => check(subject.as_mut()),
+            Body::Together(contest) => contest.on_threads(subject.as_ref()),
+        });
+        outcome.map_err(|problem| self.failed(&problem))
+    }
+
+    fn failed(&self, problem: &fixture::Problem) -> Failure {
+        Failure { test: self.name, what: problem.to_string() }
     }
 }
 
 const fn simple(name: &'static str, check: fn(&mut dyn Subject) -> fixture::Check) -> Test {
-    Test { name, needs: Needs::Nothing, check }
+    Test { name, needs: Needs::Nothing, body: Body::Alone(check) }
 }
 
 const fn threads(name: &'static str, check: fn(&mut dyn Subject) -> fixture::Check) -> Test {
-    Test { name, needs: Needs::Threads, check }
+    Test { name, needs: Needs::Threads, body: Body::Alone(check) }
+}
+
+const fn together(name: &'static str, contest: Contest) -> Test {
+    Test { name, needs: Needs::Company, body: Body::Together(contest) }
 }
 
 const fn reopening(name: &'static str, check: fn(&mut dyn Subject) -> fixture::Check) -> Test {
-    Test { name, needs: Needs::Reopening, check }
+    Test { name, needs: Needs::Reopening, body: Body::Alone(check) }
 }
 
 /// Every test, the simple ones first: the first failure is the one to look at.
@@ -129,7 +157,7 @@ pub const TESTS: &[Test] = &[
     simple("a rollback leaves nothing", writing::a_rollback_leaves_nothing),
     simple("a range delete removes its range", writing::delete_range),
     simple("a put survives the range delete before it", writing::put_after_delete_range),
-    threads("a batch is seen whole or not at all", writing::atomicity),
+    together("a batch is seen whole or not at all", writing::ATOMICITY),
     simple("what is too large changes nothing", errors::too_large),
     simple("an empty key is refused", errors::empty_key),
     simple("an unknown keyspace is refused", errors::unknown_keyspace),
@@ -137,10 +165,10 @@ pub const TESTS: &[Test] = &[
     simple("a handle has one transaction", errors::second_begin),
     simple("a transaction that reads does not write", errors::read_scope),
     threads("a transaction sees one state", isolation::one_state),
-    threads("colliding transactions lose no update", isolation::colliding),
-    threads("transactions on several keys lose no update", isolation::several_keys),
-    threads("transactions on other keys all succeed", isolation::disjoint),
-    threads("an exclusive transaction runs alone", isolation::exclusive),
+    together("colliding transactions lose no update", isolation::COLLIDING),
+    together("transactions on several keys lose no update", isolation::SEVERAL_KEYS),
+    together("transactions on other keys all succeed", isolation::DISJOINT),
+    together("an exclusive transaction runs alone", isolation::EXCLUSIVE),
     simple("the epoch changes with exclusive commits", revisions::epoch),
     simple("the epoch stays without exclusive commits", revisions::epoch_stays),
     simple("a revision changes with its key", revisions::changes),

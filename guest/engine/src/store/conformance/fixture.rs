@@ -182,20 +182,6 @@ pub fn keys(keys: &[&[u8]]) -> Scope {
     Scope::Keys(keys.iter().map(|key| Bytes::copy_from_slice(key)).collect())
 }
 
-/// Runs one body on each of several threads, each with its number from 0 and its own handle.
-pub fn on_threads(subject: &dyn Subject, threads: u64, body: impl Fn(u64, &mut Conn) -> Check + Sync) -> Check {
-    std::thread::scope(|scope| {
-        let mut running = Vec::new();
-        for number in 0..threads {
-            let mut conn = Conn::open(subject)?;
-            let body = &body;
-            let thread = std::thread::Builder::new().spawn_scoped(scope, move || body(number, &mut conn));
-            running.push(thread.map_err(|error| Problem::Broken(format!("no thread: {error}")))?);
-        }
-        running.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(Problem::Broken("the store panicked".into()))))
-    })
-}
-
 /// Short for owned bytes.
 pub fn owned(bytes: &[u8]) -> Bytes {
     Bytes::copy_from_slice(bytes)

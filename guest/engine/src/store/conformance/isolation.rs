@@ -1,7 +1,8 @@
 //! Transactions beside one another.
 
 use super::Subject;
-use super::fixture::{Check, Conn, Problem, Records, ensure, equal, keys, on_threads, owned};
+use super::contention::{Contest, Part};
+use super::fixture::{Check, Conn, Problem, Records, ensure, equal, keys, owned};
 use crate::store::{Direction, KeyRange, Keyspace, Scope, StoreError};
 use bytes::Bytes;
 use std::sync::mpsc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 /// How long a test waits for a transaction that the store may rightly hold up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-const THREADS: u64 = 4;
+/// What each of those who count adds.
 const ROUNDS: u64 = 60;
 
 fn numbered(generation: u8) -> Records {
@@ -95,32 +96,32 @@ fn read_number(conn: &mut Conn, key: &[u8]) -> Check<u64> {
     number
 }
 
-pub fn colliding(subject: &mut dyn Subject) -> Check {
-    let scope = keys(&[b"counter"]);
-    on_threads(subject, THREADS, |_, conn| {
+/// Everybody counts with one counter.
+pub const COLLIDING: Contest = Contest {
+    body: |conn, _| {
+        let scope = keys(&[b"counter"]);
         (0..ROUNDS).try_for_each(|_| {
             conn.transact(&scope, |conn, batch| {
                 increment(conn, batch, b"counter")?;
                 Ok(vec![0])
             })
         })
-    })?;
-    equal("a counter that threads incremented", &read_number(&mut Conn::open(subject)?, b"counter")?, &(THREADS * ROUNDS))
-}
+    },
+    verdict: |conn, of| equal("the counter that all incremented", &read_number(conn, b"counter")?, &(of * ROUNDS)),
+};
 
-/// Threads name the same keys in different orders, some twice, some with many others: neither deadlock nor lost update.
-pub fn several_keys(subject: &mut dyn Subject) -> Check {
-    let crowd: Vec<Bytes> = (0..3000).map(|number| Bytes::from(format!("bystander {number}"))).collect();
-    on_threads(subject, THREADS, |number, conn| {
-        let mut names = match number {
+/// All name the same keys in different orders, some twice, some with many others: neither deadlock nor lost update.
+pub const SEVERAL_KEYS: Contest = Contest {
+    body: |conn, part| {
+        let mut names = match part.number {
             0 => vec![owned(b"left"), owned(b"right")],
             1 => vec![owned(b"right"), owned(b"left")],
             2 => vec![owned(b"left"), owned(b"left"), owned(b"right"), owned(b"left")],
             _ => vec![owned(b"right"), owned(b"right"), owned(b"left")],
         };
         let changed: Vec<u32> = (0..).take(names.len()).collect();
-        if number == 3 {
-            names.extend(crowd.iter().cloned());
+        if part.number + 1 == part.of {
+            names.extend((0..3000).map(|number| Bytes::from(format!("bystander {number}"))));
         }
         let scope = Scope::Keys(names);
         (0..ROUNDS).try_for_each(|_| {
@@ -130,41 +131,41 @@ pub fn several_keys(subject: &mut dyn Subject) -> Check {
                 Ok(changed.clone())
             })
         })
-    })?;
-    let mut conn = Conn::open(subject)?;
-    equal("the left counter", &read_number(&mut conn, b"left")?, &(THREADS * ROUNDS))?;
-    equal("the right counter", &read_number(&mut conn, b"right")?, &(THREADS * ROUNDS))
-}
+    },
+    verdict: |conn, of| {
+        equal("the left counter", &read_number(conn, b"left")?, &(of * ROUNDS))?;
+        equal("the right counter", &read_number(conn, b"right")?, &(of * ROUNDS))
+    },
+};
 
-pub fn disjoint(subject: &mut dyn Subject) -> Check {
-    on_threads(subject, THREADS, |number, conn| {
-        let key = number.to_be_bytes();
-        (0..ROUNDS).try_for_each(|_| {
-            conn.transact(&keys(&[&key]), |conn, batch| {
-                increment(conn, batch, &key)?;
-                Ok(vec![0])
-            })
+/// Adds [`ROUNDS`] to a counter that nobody else increments.
+fn count_alone(conn: &mut Conn, part: Part) -> Check {
+    let key = part.number.to_be_bytes();
+    (0..ROUNDS).try_for_each(|_| {
+        conn.transact(&keys(&[&key]), |conn, batch| {
+            increment(conn, batch, &key)?;
+            Ok(vec![0])
         })
-    })?;
-    let mut conn = Conn::open(subject)?;
-    (0..THREADS).try_for_each(|number| equal("the counter of one thread", &read_number(&mut conn, &number.to_be_bytes())?, &ROUNDS))
+    })
 }
 
-/// One thread moves all counters to a total in exclusive transactions while the others count.
-pub fn exclusive(subject: &mut dyn Subject) -> Check {
-    on_threads(subject, THREADS, |number, conn| {
+/// Everybody has a counter.
+pub const DISJOINT: Contest = Contest {
+    body: count_alone,
+    verdict: |conn, of| (0..of).try_for_each(|number| equal("a counter", &read_number(conn, &number.to_be_bytes())?, &ROUNDS)),
+};
+
+/// The first moves all counters to a total in exclusive transactions while the others count.
+pub const EXCLUSIVE: Contest = Contest {
+    body: |conn, part| {
+        if part.number > 0 {
+            return count_alone(conn, part);
+        }
         (0..ROUNDS).try_for_each(|_| {
-            if number > 0 {
-                let key = number.to_be_bytes();
-                return conn.transact(&keys(&[&key]), |conn, batch| {
-                    increment(conn, batch, &key)?;
-                    Ok(vec![0])
-                });
-            }
             conn.transact(&Scope::Exclusive, |conn, batch| {
                 let data = conn.data;
                 let mut total = conn.number(data, b"total")?;
-                for key in 1..THREADS {
+                for key in 1..part.of {
                     total += conn.number(data, &key.to_be_bytes())?;
                     batch.put(data, &key.to_be_bytes(), &0_u64.to_le_bytes())?;
                 }
@@ -173,11 +174,12 @@ pub fn exclusive(subject: &mut dyn Subject) -> Check {
                 Ok(Vec::new())
             })
         })
-    })?;
-    let mut conn = Conn::open(subject)?;
-    let mut sum = read_number(&mut conn, b"total")?;
-    for key in 1..THREADS {
-        sum += read_number(&mut conn, &key.to_be_bytes())?;
-    }
-    equal("everything counted", &sum, &((THREADS - 1) * ROUNDS))
-}
+    },
+    verdict: |conn, of| {
+        let mut sum = read_number(conn, b"total")?;
+        for key in 1..of {
+            sum += read_number(conn, &key.to_be_bytes())?;
+        }
+        equal("everything counted", &sum, &((of - 1) * ROUNDS))
+    },
+};

@@ -1,10 +1,11 @@
 //! Batches: what a commit changes, and that it changes all of it.
 
 use super::Subject;
-use super::fixture::{Check, Conn, Records, ensure, equal, keys, on_threads, owned};
+use super::contention::{Contest, PATIENCE};
+use super::fixture::{Check, Conn, Problem, Records, ensure, equal, keys, owned};
 use crate::store::{Direction, KeyRange, Scope};
 use bytes::Bytes;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 pub fn a_commit_is_seen(subject: &mut dyn Subject) -> Check {
     let (mut writer, mut reader) = (Conn::open(subject)?, Conn::open(subject)?);
@@ -92,39 +93,62 @@ pub fn put_after_delete_range(subject: &mut dyn Subject) -> Check {
     Ok(())
 }
 
-/// Writers give all records of three keyspaces one number; nobody may ever see two.
-pub fn atomicity(subject: &mut dyn Subject) -> Check {
-    const RECORDS: u32 = 100;
-    const ROUNDS: u64 = 40;
-    let stop = AtomicBool::new(false);
-    on_threads(subject, 3, |number, conn| {
-        let all = [conn.meta, conn.data, conn.score];
-        if number == 0 {
-            let outcome = (1..=ROUNDS).try_for_each(|round| {
-                conn.write(|batch| {
-                    for keyspace in all {
-                        (0..RECORDS).try_for_each(|key| batch.put(keyspace, &key.to_be_bytes(), &round.to_le_bytes()))?;
-                    }
-                    Ok(())
-                })
-            });
-            stop.store(true, Ordering::SeqCst);
-            return outcome;
-        }
-        while !stop.load(Ordering::SeqCst) {
-            let mut seen: Vec<Bytes> = Vec::new();
-            conn.transact(&Scope::Read, |conn, _| {
-                seen.clear();
-                for keyspace in all {
-                    seen.extend(conn.scan(keyspace, &KeyRange::all(), Direction::Forward)?.into_iter().map(|(_, value)| value));
-                }
-                Ok(Vec::new())
-            })?;
-            let records = seen.len();
-            seen.dedup();
-            let whole = seen.is_empty() || (seen.len() == 1 && records == 3 * usize::try_from(RECORDS).unwrap_or(0));
-            ensure(whole, || format!("a reader saw {records} records of {} batches at once", seen.len()))?;
-        }
+/// The first gives all records of three keyspaces one number after the other; nobody may ever see two.
+pub const ATOMICITY: Contest = Contest {
+    body: |conn, part| if part.number == 0 { write_generations(conn) } else { see_whole_generations(conn) },
+    verdict: |conn, _| {
+        let seen = generations(conn)?;
+        ensure(seen.iter().all(|number| *number == GENERATIONS.to_le_bytes()[..]), || "the last batch is not the last".into())
+    },
+};
+
+/// Records of each keyspace.
+const RECORDS: u32 = 100;
+const GENERATIONS: u64 = 40;
+const PAUSE: Duration = Duration::from_millis(1);
+
+fn write_generations(conn: &mut Conn) -> Check {
+    let all = [conn.meta, conn.data, conn.score];
+    (1..=GENERATIONS).try_for_each(|generation| {
+        conn.transact(&keys(&[b"writer"]), |_, batch| {
+            for keyspace in all {
+                (0..RECORDS).try_for_each(|key| batch.put(keyspace, &key.to_be_bytes(), &generation.to_le_bytes()))?;
+            }
+            Ok(vec![0])
+        })?;
+        std::thread::sleep(PAUSE);
         Ok(())
     })
+}
+
+/// Looks until the last generation is there.
+fn see_whole_generations(conn: &mut Conn) -> Check {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let mut seen = generations(conn)?;
+        let records = seen.len();
+        seen.dedup();
+        let whole = seen.is_empty() || (seen.len() == 1 && records == 3 * usize::try_from(RECORDS).unwrap_or(0));
+        ensure(whole, || format!("a reader saw {records} records of {} batches at once", seen.len()))?;
+        if seen.first().is_some_and(|number| *number == GENERATIONS.to_le_bytes()[..]) {
+            return Ok(());
+        }
+    }
+    Err(Problem::Broken(format!("the last batch was not to be seen within {PATIENCE:?}")))
+}
+
+/// The numbers of all records, in one transaction.
+fn generations(conn: &mut Conn) -> Check<Vec<Bytes>> {
+    let all = [conn.meta, conn.data, conn.score];
+    let mut seen = Vec::new();
+    conn.transact(&Scope::Read, |conn, _| {
+        seen.clear();
+        for keyspace in all {
+            seen.extend(conn.scan(keyspace, &KeyRange::all(), Direction::Forward)?.into_iter().map(|(_, value)| value));
+            // Others may commit before the next keyspace is read.
+            std::thread::sleep(PAUSE);
+        }
+        Ok(Vec::new())
+    })?;
+    Ok(seen)
 }
