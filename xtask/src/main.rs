@@ -4,6 +4,7 @@
 mod bench;
 mod command;
 mod docs;
+mod examples;
 mod first_build;
 mod fuzz;
 mod package;
@@ -34,7 +35,7 @@ enum Verb {
     ///
     /// Installs the Rust targets wasm32-unknown-unknown and wasm32-wasip2, rustfmt and clippy with rustup, Debian packages with
     /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py and wasmtime from PyPI
-    /// into a virtual environment in the cache folder. At once when nothing is missing.
+    /// into a virtual environment in the cache folder, and jco and lmdb from npm into examples/node. At once when nothing is missing.
     #[command(after_help = "Example:\n  cargo xtask setup")]
     Setup,
 

@@ -26,12 +26,14 @@ pub const BUILD: [Need; 3] = [
     Need { package: "libclang-dev", purpose: "reading RocksDB's C header", is_present: libclang_is_present },
 ];
 
-/// What the tests need on top of it: the server they compare with, and another client.
-pub const TEST: [Need; 4] = [
+/// What the tests need on top of it: the server they compare with, and other clients.
+pub const TEST: [Need; 6] = [
     Need { package: "redis-server", purpose: "comparing replies", is_present: || runs("redis-server", &["--version"]) },
     Need { package: "redis-tools", purpose: "testing with redis-cli", is_present: || runs("redis-cli", &["--version"]) },
     Need { package: "python3", purpose: "testing with redis-py and wasmtime", is_present: || runs("python3", &["--version"]) },
     Need { package: "python3-venv", purpose: "testing with redis-py", is_present: || runs("python3", &["-c", "import ensurepip, venv"]) },
+    Need { package: "nodejs", purpose: "testing with ioredis and node-redis: version 20 or later", is_present: node_is_present },
+    Need { package: "npm", purpose: "testing with ioredis and node-redis", is_present: || runs("npm", &["--version"]) },
 ];
 
 /// Installs the packages of all needs that are not met: with apt-get as root on Debian and its relatives.
@@ -58,7 +60,7 @@ pub fn install_missing<'n>(needs: impl Iterator<Item = &'n Need>) -> Result<()> 
     command::run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(&names))
         .with_context(|| format!("cannot install {}", names.join(" ")))?;
     if let Some(need) = missing.iter().find(|need| !(need.is_present)()) {
-        bail!("{} was installed and is still not found: look at PATH", need.package);
+        bail!("{} was installed and is still not found, or is too old: look at PATH", need.package);
     }
     Ok(())
 }
@@ -81,6 +83,13 @@ fn is_root() -> bool {
 
 fn runs(program: &str, arguments: &[&str]) -> bool {
     command::succeeds(Command::new(program).args(arguments))
+}
+
+/// The client libraries want Node 20.
+fn node_is_present() -> bool {
+    let version = command::output(Command::new("node").arg("--version"));
+    let major = version.as_deref().and_then(|version| version.strip_prefix('v')?.split('.').next()?.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 20)
 }
 
 /// A library cannot be run to see whether it is there. Debian packages it apart from clang; elsewhere the two come together.

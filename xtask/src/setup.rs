@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{packages, python, rust};
+use crate::{examples, packages, python, rust};
 
 /// What building the engine, the component and this workspace's light crates needs.
 pub fn light() -> Result<()> {
@@ -27,6 +27,7 @@ pub fn fuzz() -> Result<()> {
 pub fn test() -> Result<PathBuf> {
     light()?;
     packages::install_missing(packages::BUILD.iter().chain(&packages::TEST))?;
+    examples::install_missing()?;
     python::install_missing()
 }
 
