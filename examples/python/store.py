@@ -33,13 +33,11 @@ class SqliteStore:
         self.db.executescript("""
             PRAGMA journal_mode = WAL;  -- A reader keeps the state that it began with while another process writes.
             PRAGMA synchronous = FULL;  -- A commit is on the disk before it is acknowledged.
-            CREATE TABLE IF NOT EXISTS keyspace (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
             CREATE TABLE IF NOT EXISTS revision (stripe INTEGER PRIMARY KEY, count INTEGER);
             -- SQLite orders blobs as the contract wants it: by unsigned bytes, the shorter one first.
-            CREATE TABLE IF NOT EXISTS record (keyspace INTEGER, key BLOB, value BLOB, PRIMARY KEY (keyspace, key)) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS record (keyspace TEXT, key BLOB, value BLOB, PRIMARY KEY (keyspace, key)) WITHOUT ROWID;
         """)
-        self.keyspaces = {}
-        self.scope = None
+        self.keyspaces = []
         self.is_in_doubt = False
 
     def get_limits(self):
@@ -50,25 +48,23 @@ class SqliteStore:
     def open_keyspace(self, name, order):
         if order != "bytes":
             raise Failure("unsupported-order", order)
-        self.db.execute("INSERT OR IGNORE INTO keyspace (name) VALUES (?)", [name])
-        (keyspace,) = self.db.execute("SELECT id FROM keyspace WHERE name = ?", [name]).fetchone()
-        self.keyspaces[keyspace] = name
-        return keyspace
+        self.keyspaces.append(name)
+        return len(self.keyspaces) - 1
 
     def begin(self, scope, lock_keys):
         """`scope` is "read", "keys" or "exclusive"; only "keys" has lock keys."""
         if self.db.in_transaction:
             raise Failure("io", "a transaction is open")
         if self.is_in_doubt and scope != "read":
-            raise Failure("unknown-outcome", "a commit before has failed: open the store anew")
+            raise Failure("unknown-outcome", "an earlier commit has failed: open the store anew")
         # One writer at a time, in this process and in others: nothing gets in between, and so no commit meets a conflict.
         self.db.execute("BEGIN" if scope == "read" else "BEGIN IMMEDIATE")
         self.scope, self.lock_keys = scope, lock_keys
         return self.revision(EPOCH)
 
     def get(self, keyspace, key):
-        self.check(keyspace)
-        row = self.db.execute("SELECT value FROM record WHERE keyspace = ? AND key = ?", [keyspace, key]).fetchone()
+        query = "SELECT value FROM record WHERE keyspace = ? AND key = ?"
+        row = self.db.execute(query, [self.within(keyspace), key]).fetchone()
         return row and row[0]
 
     def get_many(self, keyspaces, keys):
@@ -76,9 +72,8 @@ class SqliteStore:
 
     def scan(self, keyspace, start, after_start, end, reverse, max_items, max_bytes):
         """Keys and values in turn, and whether there are more of them."""
-        self.check(keyspace)
         query = f"SELECT key, value FROM record WHERE keyspace = ? AND key {'>' if after_start else '>='} ?"
-        bounds = [keyspace, start]
+        bounds = [self.within(keyspace), start]
         if end is not None:
             query += " AND key < ?"
             bounds.append(end)
@@ -97,7 +92,7 @@ class SqliteStore:
 
     def commit(self, batch, changed):
         try:
-            self.check()
+            self.demand_transaction()
             # Everything is checked before anything is written.
             operations = list(self.operations(batch))
             if operations and self.scope == "read":
@@ -126,24 +121,26 @@ class SqliteStore:
         if self.db.in_transaction:
             self.db.execute("ROLLBACK")
 
-    def check(self, *keyspaces):
+    def within(self, keyspace):
+        """The keyspace's name, where a transaction is open. Of a keyspace that is not open, the IndexError says enough."""
+        self.demand_transaction()
+        return self.keyspaces[keyspace]
+
+    def demand_transaction(self):
         if not self.db.in_transaction:
             raise Failure("io", "no transaction is open")
-        if any(keyspace not in self.keyspaces for keyspace in keyspaces):
-            raise Failure("io", "the keyspace is not open")
 
     def operations(self, batch):
         at = 0
         while at < len(batch):
             kind, keyspace, a_length, b_length = OPERATION.unpack_from(batch, at)
-            self.check(keyspace)
             middle = at + OPERATION.size + a_length
             a, b = batch[at + OPERATION.size:middle], batch[middle:middle + b_length]
             if not a and kind != DELETE_RANGE:
                 raise Failure("io", "the empty key is not allowed")
             if max(a_length, b_length) > MAX_BYTES:
                 raise Failure("too-large", {"what": "a key or a value", "limit": MAX_BYTES})
-            yield kind, keyspace, a, b
+            yield kind, self.within(keyspace), a, b
             at = middle + b_length
 
     def revision(self, stripe):
