@@ -20,25 +20,27 @@ KEYSPACES = ["data", "expiry", "field-expiry", "garbage", "meta", "score", "syst
 PAGE = (1000, 1 << 20)
 
 
-def held(clock_ms, seed):
-    """Clock and randomness, by the interface's name without its version."""
-    state = seed
+class Random:
+    """The numbers of the engine's `HeldEnvironment`: SplitMix64."""
 
-    def random():
-        # SplitMix64, as the engine's `HeldEnvironment`.
-        nonlocal state
-        state = (state + 0x9E3779B97F4A7C15) % 2**64
-        z = state
+    def __init__(self, seed):
+        self.state = seed
+
+    def draw(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        z = self.state
         z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
         z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
         return z ^ z >> 31
 
+
+def held(clock_ms, random):
+    """Clock and randomness, by the interface's name without its version."""
     now = {"seconds": clock_ms // 1000, "nanoseconds": clock_ms % 1000 * 1_000_000}
     resolution = {"seconds": 0, "nanoseconds": 1}
     return {
         "wasi:clocks/wall-clock": {"now": lambda: record(now), "resolution": lambda: record(resolution)},
-        # The engine draws numbers. Bytes are for the store beside it in a composition, which has other uses for them.
-        "wasi:random/random": {"get-random-u64": random, "get-random-bytes": os.urandom},
+        "wasi:random/random": {"get-random-u64": random.draw, "get-random-bytes": os.urandom},
     }
 
 
@@ -50,7 +52,6 @@ def imported(component, functions):
 
 
 def replay(instance, requests, out):
-    instance.call("orbweaver:engine/control@0.1.0", "open", [])
     resp = "orbweaver:engine/resp@0.1.0"
     instance.call(resp, "connect", 1, "exec", None)
     for request in requests:
@@ -90,7 +91,8 @@ def records(call, out):
 def main():
     kind, component, folder, clock_ms, seed = sys.argv[1:]
     folder = Path(folder)
-    imports = imported(component, held(int(clock_ms), int(seed)))
+    random = Random(int(seed))
+    imports = imported(component, held(int(clock_ms), random))
     if kind == "sqlite":
         functions = store_functions(SqliteStore(folder / "store.db"))
         instance = Instance(component, imports | {KV: functions, LOG: {"panicked": sys.exit}})
@@ -102,6 +104,9 @@ def main():
         wasi.inherit_stderr()
         instance = Instance(component, imports, wasi)
         call = lambda name, *arguments: instance.call(KV, name, *arguments)
+    instance.call("orbweaver:engine/control@0.1.0", "open", [])
+    # The store of a composition may have drawn numbers for itself when it opened. The engine draws its first one for a command.
+    random.state = int(seed)
     with open(folder / "replies", "wb") as out:
         replay(instance, map(bytes.fromhex, sys.stdin), out)
     with open(folder / "dump", "wb") as out:
