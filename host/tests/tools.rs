@@ -52,6 +52,7 @@ fn exec_prints_replies_as_redis_cli_does() {
     let dir = with_data();
     assert_eq!(good(dir.path(), &["exec", "GET", "text"]), "some text\n");
     assert_eq!(good(dir.path(), &["exec", "--human", "GET", "text"]), "\"some text\"\n");
+    assert_eq!(good(dir.path(), &["exec", "--wire", "GET", "text"]), "$9\r\nsome text\r\n");
     assert_eq!(good(dir.path(), &["exec", "--human", "HGETALL", "hash"]), "1) \"a\"\n2) \"1\"\n3) \"b\"\n4) \"2\"\n");
     assert_eq!(good(dir.path(), &["exec", "--human", "--resp3", "HGETALL", "hash"]), "1# \"a\" => \"1\"\n2# \"b\" => \"2\"\n");
     assert_eq!(good(dir.path(), &["exec", "GETRANGE", "text", "-4", "-1"]), "text\n", "arguments may begin with a dash");

@@ -4,6 +4,7 @@
 mod bench;
 mod command;
 mod docs;
+mod examples;
 mod first_build;
 mod fuzz;
 mod installation;
@@ -35,8 +36,9 @@ enum Verb {
     /// Find out what building and testing need, and install what is missing
     ///
     /// Installs the Rust targets wasm32-unknown-unknown and wasm32-wasip2, rustfmt and clippy with rustup, Debian packages with
-    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), and redis-py, wasmtime and
-    /// componentize-py from PyPI into a virtual environment in the cache folder. At once when nothing is missing.
+    /// apt-get (as root; otherwise it prints the command and stops with exit code 1), redis-py, wasmtime and componentize-py
+    /// from PyPI into a virtual environment in the cache folder, clients of Redis from npm into the cache folder, and jco and
+    /// lmdb from npm into examples/node. At once when nothing is missing.
     #[command(after_help = "Example:\n  cargo xtask setup")]
     Setup,
 

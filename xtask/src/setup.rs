@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{node, packages, python, rust};
+use crate::{examples, node, packages, python, rust};
 
 /// What building the engine, the component and this workspace's light crates needs.
 pub fn light() -> Result<()> {
@@ -44,6 +44,7 @@ impl TestTools {
 pub fn test() -> Result<TestTools> {
     light()?;
     packages::install_missing(packages::BUILD.iter().chain(&packages::TEST))?;
+    examples::install_missing()?;
     Ok(TestTools { python: python::install_missing()?, node_modules: node::install_missing()? })
 }
 

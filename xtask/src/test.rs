@@ -1,12 +1,13 @@
 //! `cargo xtask test`.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{command, first_build, fuzz, package, setup};
+use crate::{command, examples, first_build, fuzz, package, setup};
 
 /// One check: a cargo command under a name.
 struct Step {
@@ -33,10 +34,17 @@ const LIGHT: [Step; 6] = [
 
 /// The components for WASI hosts, in their own workspace and target directory, and the release artefacts in processes.
 const PLUGINS: [Step; 3] = [
-    Step { name: "lints: plugins", cargo: "clippy --release --workspace --all-targets -- -D warnings" },
-    Step { name: "lints: redb under WASI", cargo: "clippy --release --package orbweaver-redb --target wasm32-wasip2 -- -D warnings" },
-    Step { name: "tests: plugins, artefacts", cargo: "test --release --workspace --no-fail-fast" },
+    Step { name: "lints: plugins", cargo: "clippy --manifest-path plugins/Cargo.toml --release --workspace --all-targets -- -D warnings" },
+    Step {
+        name: "lints: redb under WASI",
+        cargo: "clippy --manifest-path plugins/Cargo.toml --release --package orbweaver-redb --target wasm32-wasip2 -- -D warnings",
+    },
+    Step { name: "tests: plugins, artefacts", cargo: "test --manifest-path plugins/Cargo.toml --release --workspace --no-fail-fast" },
 ];
+
+/// The same scripts on every runtime: prints their table.
+const RUNTIMES: Step =
+    Step { name: "runtimes agree", cargo: "run --manifest-path plugins/Cargo.toml --release --quiet --package orbweaver-runtimes" };
 
 /// In the release profile, and over the packages of [`command::HOST_PACKAGES`], so that RocksDB and wasmtime are built once for
 /// everything.
@@ -74,6 +82,8 @@ fn all(times: &mut Times) -> Result<()> {
         println!("\n=== fuzzing: cargo xtask fuzz");
         fuzz::fuzz(&[], None)
     })?;
+    let orbweaver = command::target_directory().join("release/orbweaver");
+    RUNTIMES.run(in_plugins(&mut command::cargo(), &tools)?.env("ORBWEAVER_COMMAND", orbweaver), times)?;
     package::print_components()
 }
 
@@ -90,12 +100,19 @@ fn plugins(tools: &setup::TestTools, times: &mut Times) -> Result<()> {
         println!("\n=== release artefacts: cargo xtask package");
         package::package()
     })?;
-    let dist = env::current_dir()?.join(package::FOLDER);
-    PLUGINS.iter().try_for_each(|step| {
-        let mut cargo = command::cargo();
-        cargo.current_dir("plugins").env("CARGO_TARGET_DIR", package::target_directory()).env("ORBWEAVER_DIST", &dist);
-        step.run(tools.name_in(&mut cargo), times)
-    })
+    timed("components in JavaScript", times, || examples::transpile(&dist()?))?;
+    PLUGINS.iter().try_for_each(|step| step.run(in_plugins(&mut command::cargo(), tools)?, times))
+}
+
+/// Where `cargo xtask package` has put the release.
+fn dist() -> Result<PathBuf> {
+    Ok(env::current_dir()?.join(package::FOLDER))
+}
+
+/// A cargo of the workspace of the plugins, whose tests run the release.
+fn in_plugins<'c>(cargo: &'c mut Command, tools: &setup::TestTools) -> Result<&'c mut Command> {
+    cargo.env("CARGO_TARGET_DIR", package::target_directory()).env("ORBWEAVER_DIST", dist()?);
+    Ok(tools.name_in(cargo))
 }
 
 impl Step {

@@ -4,7 +4,6 @@ use super::options::{DirArgs, EngineArgs};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use orbweaver::runtime::{BLOCKED, Delivery, Orbweaver};
-use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
 use orbweaver_engine::resp::{Value, decode_replies, encode_request, render_human, render_raw, script_words};
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -36,26 +35,25 @@ pub struct ExecArgs {
     /// Speak RESP3, in which maps, sets and doubles are types of their own
     #[arg(long)]
     resp3: bool,
-    /// Hold the clock at this Unix time in milliseconds
-    #[arg(long, hide = true, requires = "seed")]
-    clock_ms: Option<u64>,
-    /// Draw randomness from this seed
-    #[arg(long, hide = true, requires = "clock_ms")]
-    seed: Option<u64>,
+    /// Print replies as they are on the wire, for tests
+    #[arg(long, hide = true, conflicts_with_all = ["human", "raw"])]
+    wire: bool,
     /// The command and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub fn exec(args: ExecArgs) -> anyhow::Result<ExitCode> {
-    let environment: Box<dyn Environment + Send> = match (args.clock_ms, args.seed) {
-        (Some(now_ms), Some(seed)) => Box::new(HeldEnvironment::new(now_ms, seed)),
-        _ => Box::new(SystemEnvironment::default()),
-    };
     let store = args.dir.open_or_create()?;
-    let mut orbweaver = args.engine.open_with(store.handle(), environment, &[])?;
+    let mut orbweaver = args.engine.open(store.handle())?;
     orbweaver.connect(CONNECTION, "exec")?;
-    let mut session = Session { orbweaver, human: args.human || (io::stdout().is_terminal() && !args.raw), failed: false, closed: false };
+    let form = match args {
+        ExecArgs { wire: true, .. } => Form::Wire,
+        ExecArgs { human: true, .. } => Form::Human,
+        ExecArgs { raw: false, .. } if io::stdout().is_terminal() => Form::Human,
+        _ => Form::Raw,
+    };
+    let mut session = Session { orbweaver, form, failed: false, closed: false };
     if args.resp3 {
         session.call(&[b"HELLO".to_vec(), b"3".to_vec()])?;
     }
@@ -68,10 +66,17 @@ pub fn exec(args: ExecArgs) -> anyhow::Result<ExitCode> {
     Ok(if session.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// How replies are printed.
+enum Form {
+    Human,
+    Raw,
+    Wire,
+}
+
 /// A conversation with the engine.
 struct Session {
     orbweaver: Orbweaver,
-    human: bool,
+    form: Form,
     /// A reply was an error.
     failed: bool,
     /// The engine has ended the conversation.
@@ -94,28 +99,29 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a command and prints what it says.
+    /// Runs a command and prints what it says: most have one reply; after CLIENT REPLY OFF there is none.
     fn run(&mut self, words: &[Vec<u8>]) -> anyhow::Result<()> {
+        let output = self.call(words)?;
+        let replies = decode_replies(output.clone())?;
+        self.failed |= replies.iter().any(|reply| matches!(reply, Value::Error(_)));
+        let printed = match self.form {
+            Form::Human => replies.iter().map(render_human).collect::<String>().into_bytes(),
+            Form::Raw => replies.iter().flat_map(render_raw).collect(),
+            Form::Wire => output,
+        };
         let mut out = io::stdout().lock();
-        for reply in self.call(words)? {
-            self.failed |= matches!(reply, Value::Error(_));
-            if self.human {
-                out.write_all(render_human(&reply).as_bytes())?;
-            } else {
-                out.write_all(&render_raw(&reply))?;
-            }
-        }
+        out.write_all(&printed)?;
         Ok(out.flush()?)
     }
 
-    /// Runs a command. Most have one reply; after CLIENT REPLY OFF there is none.
-    fn call(&mut self, words: &[Vec<u8>]) -> anyhow::Result<Vec<Value>> {
+    /// Runs a command, and returns what the engine writes to the connection.
+    fn call(&mut self, words: &[Vec<u8>]) -> anyhow::Result<Vec<u8>> {
         let outcome = self.orbweaver.exchange(&[Delivery { connection: CONNECTION, input: &encode_request(words) }])?;
         if outcome.answers.iter().any(|answer| answer.needed == BLOCKED) {
             let name = words.first().map(|name| String::from_utf8_lossy(name)).unwrap_or_default();
             bail!("{name} finds nothing to take, and there is nobody to wait for");
         }
         self.closed |= outcome.shutdown || outcome.answers.iter().any(|answer| answer.close);
-        Ok(decode_replies(outcome.output)?)
+        Ok(outcome.output)
     }
 }

@@ -5,7 +5,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use orbweaver::runtime::{Component, Orbweaver};
 use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
-use orbweaver_engine::environment::{Environment, SystemEnvironment};
+use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
 use orbweaver_engine::store::Store;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -62,21 +62,26 @@ pub struct EngineArgs {
     /// Lets DEBUG PANIC end the engine's instance, for tests
     #[arg(long, hide = true)]
     allow_debug_panic: bool,
+    /// Hold the clock at this Unix time in milliseconds, for tests
+    #[arg(long, hide = true, requires = "seed")]
+    clock_ms: Option<u64>,
+    /// Draw randomness from this seed, for tests
+    #[arg(long, hide = true, requires = "clock_ms")]
+    seed: Option<u64>,
 }
 
 impl EngineArgs {
-    /// Opens the component on a store, with the system's clock and randomness.
+    /// Opens the component on a store.
     pub fn open(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
-        self.open_with(store, Box::new(SystemEnvironment::default()), &[])
+        self.open_with(store, &[])
     }
 
     /// Opens the component on a store, with settings beside those of the options.
-    pub fn open_with(
-        &self,
-        store: impl Store + Send + 'static,
-        environment: Box<dyn Environment + Send>,
-        settings: &[(&str, &str)],
-    ) -> anyhow::Result<Orbweaver> {
+    pub fn open_with(&self, store: impl Store + Send + 'static, settings: &[(&str, &str)]) -> anyhow::Result<Orbweaver> {
+        let environment: Box<dyn Environment + Send> = match (self.clock_ms, self.seed) {
+            (Some(now_ms), Some(seed)) => Box::new(HeldEnvironment::new(now_ms, seed)),
+            _ => Box::new(SystemEnvironment::default()),
+        };
         // wasmtime's errors do not implement the standard trait.
         let component = Component::load().map_err(|error| anyhow::anyhow!("cannot load the component: {error:#}"))?;
         let builder = Orbweaver::builder()

@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{Server, ServerOptions, Stopper};
 use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
-use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::events::Classes;
 use orbweaver_engine::store::MemoryStore;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -184,17 +183,16 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
 
 /// The component on the store of the options, and the store where it has something to sync.
 fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<(Orbweaver, Option<RocksStore>)> {
-    let environment = Box::new(SystemEnvironment::default());
     let settings = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.as_str())];
     match args.store {
-        StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), environment, &settings)?, None)),
+        StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), &settings)?, None)),
         StoreKind::Rocksdb => {
             let store = args.dir.open(RocksOptions {
                 durability: args.durability.into(),
                 block_cache_bytes: bytes(args.cache_size),
                 ..RocksOptions::default()
             })?;
-            Ok((args.engine.open_with(store.handle(), environment, &settings)?, Some(store)))
+            Ok((args.engine.open_with(store.handle(), &settings)?, Some(store)))
         }
     }
 }
