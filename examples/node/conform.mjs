@@ -1,5 +1,5 @@
-// The test-suite of the contract on the store of this example. Usage: node conform.mjs FOLDER [leave | find]
-// FOLDER does not exist yet, or is one that `leave` has written.
+// The test-suite of the contract on the store of this example. Usage: node conform.mjs FOLDER [leave | find | contend NUMBER OF]
+// FOLDER does not exist yet, or is one that `leave` has written, or that other participants of `contend` use.
 
 import { _setArgs } from '@bytecodealliance/preview2-shim/cli';
 import { WASIShim } from '@bytecodealliance/preview2-shim/instantiation';

@@ -1,6 +1,7 @@
-"""The test-suite of the contract on the store of this example. Usage: python conform.py SUITE DATABASE [leave | find]
+"""The test-suite of the contract on the store of this example. Usage: python conform.py SUITE DATABASE [leave | find | contend NUMBER OF]
 
-SUITE is orbweaver-conform.wasm. DATABASE is a file that does not exist yet, or that `leave` has written."""
+SUITE is orbweaver-conform.wasm. DATABASE is a file that does not exist yet, or that `leave` has written, or
+that other participants of `contend` use."""
 
 import sys
 
