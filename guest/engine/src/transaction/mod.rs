@@ -107,12 +107,12 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// What [`Store::get`] returns.
-    pub fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+    pub fn get(&mut self, keyspace: Keyspace, key: &Bytes) -> Result<Option<Bytes>, StoreError> {
         if let Some(known) = self.known(keyspace, key) {
             return Ok(known);
         }
         let value = self.store.get(keyspace, key)?;
-        self.keep(keyspace, Bytes::copy_from_slice(key), value.clone());
+        self.keep(keyspace, key.clone(), value.clone());
         Ok(value)
     }
 
@@ -137,6 +137,22 @@ impl<'s> Transaction<'s> {
             *value = Some(answer);
         }
         Ok(values.into_iter().flatten().collect())
+    }
+
+    /// Reads records that will be asked for in one call to the store; with no records it does nothing.
+    ///
+    /// # Errors
+    /// What [`Store::get_many`] returns.
+    pub fn read_ahead(&mut self, keys: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
+        match keys.as_slice() {
+            [] => Ok(()),
+            [(keyspace, key)] => self.get(*keyspace, key).map(|_| ()),
+            several => {
+                let values = self.store.get_many(several)?;
+                keys.into_iter().zip(values).for_each(|((keyspace, key), value)| self.keep(keyspace, key, value));
+                Ok(())
+            }
+        }
     }
 
     /// What is known of a record without asking the store.

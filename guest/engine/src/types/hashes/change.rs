@@ -109,7 +109,7 @@ impl<'k> Change<'k> {
             other => other,
         };
         if self.old.as_ref().and_then(Meta::collection) == Some(self.hash) {
-            return Ok(db.transaction.touch(&self.at.lock_key())?);
+            return Ok(db.transaction.touch(self.at.lock_key())?);
         }
         db.write_collection(self.at, self.old.as_ref(), self.hash)
     }

@@ -329,7 +329,7 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
 /// Stores the head after members have changed: for watchers only where its count is the same.
 fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, set: Collection) -> Result<()> {
     if old.and_then(Meta::collection) == Some(set) {
-        return Ok(db.transaction.touch(&at.lock_key())?);
+        return Ok(db.transaction.touch(at.lock_key())?);
     }
     db.write_collection(at, old, set)
 }
