@@ -76,6 +76,11 @@ impl Overlay {
         self.layers.is_empty()
     }
 
+    /// Whether anything is changed in the keyspace.
+    pub fn touches(&self, keyspace: Keyspace) -> bool {
+        self.layers.contains_key(&keyspace)
+    }
+
     pub fn bytes(&self) -> usize {
         self.bytes
     }
