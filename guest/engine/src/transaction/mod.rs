@@ -11,7 +11,7 @@ mod tests;
 
 pub use scan::Scan;
 
-use crate::store::{Batch, KeyRange, Keyspace, Scope, Store, StoreError};
+use crate::store::{KeyRange, Keyspace, Scope, Store, StoreError};
 use bytes::Bytes;
 use overlay::Overlay;
 use std::collections::BTreeMap;
@@ -116,11 +116,15 @@ impl<'s> Transaction<'s> {
         Ok(value)
     }
 
-    /// The values of several keys in one call to the store, as this transaction has left them.
+    /// The values of several keys in one call to the store, as this transaction has left them. Of a single key it is [`Transaction::get`],
+    /// which needs no lists at the boundary.
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
     pub fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        if let [(keyspace, key)] = keys {
+            return Ok(vec![self.get(*keyspace, key)?]);
+        }
         let mut values: Vec<Option<Option<Bytes>>> = keys.iter().map(|(keyspace, key)| self.known(*keyspace, key)).collect();
         let unknown = || keys.iter().zip(&values).filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone());
         let missing: Vec<(Keyspace, Bytes)> = unknown().collect();
@@ -253,8 +257,7 @@ impl<'s> Transaction<'s> {
         if self.overlay.is_empty() {
             return Ok(());
         }
-        let mut batch = Batch::new();
-        self.overlay.write_to(&mut batch)?;
+        let batch = self.overlay.batch()?;
         let limits = self.store.limits();
         if batch.len() > limits.max_batch_ops {
             return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
