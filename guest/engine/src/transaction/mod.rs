@@ -29,9 +29,8 @@ pub struct Transaction<'s> {
     read_only: bool,
     epoch: u64,
     overlay: Overlay,
-    /// What was read from the store, by keyspace and key.
-    reads: BTreeMap<Keyspace, BTreeMap<Bytes, Option<Bytes>>>,
-    kept_reads: usize,
+    /// What was read from the store.
+    reads: BTreeMap<(Keyspace, Bytes), Option<Bytes>>,
     /// Whether the store still has the transaction open.
     open: bool,
     undo: Vec<Undo>,
@@ -68,7 +67,7 @@ impl<'s> Transaction<'s> {
         };
         let changed = vec![false; lock_keys.len()];
         let (overlay, reads, undo) = (Overlay::default(), BTreeMap::new(), Vec::new());
-        Ok(Self { store, lock_keys, changed, exclusive, read_only, epoch, overlay, reads, kept_reads: 0, open: true, undo })
+        Ok(Self { store, lock_keys, changed, exclusive, read_only, epoch, overlay, reads, open: true, undo })
     }
 
     /// The store's epoch, see [`Store::begin`].
@@ -112,7 +111,7 @@ impl<'s> Transaction<'s> {
             return Ok(known);
         }
         let value = self.store.get(keyspace, key)?;
-        self.keep(keyspace, key.clone(), value.clone());
+        self.keep((keyspace, key.clone()), value.clone());
         Ok(value)
     }
 
@@ -135,8 +134,8 @@ impl<'s> Transaction<'s> {
         let mut names = missing.into_iter();
         for value in values.iter_mut().filter(|value| value.is_none()) {
             let answer = found.next().ok_or_else(|| StoreError::Corrupt("get-many answered for fewer keys than asked".into()))?;
-            if let Some((keyspace, key)) = names.next() {
-                self.keep(keyspace, key, answer.clone());
+            if let Some(record) = names.next() {
+                self.keep(record, answer.clone());
             }
             *value = Some(answer);
         }
@@ -153,21 +152,20 @@ impl<'s> Transaction<'s> {
             [(keyspace, key)] => self.get(*keyspace, key).map(|_| ()),
             several => {
                 let values = self.store.get_many(several)?;
-                keys.into_iter().zip(values).for_each(|((keyspace, key), value)| self.keep(keyspace, key, value));
+                keys.into_iter().zip(values).for_each(|(record, value)| self.keep(record, value));
                 Ok(())
             }
         }
     }
 
     /// What is known of a record without asking the store.
-    fn known(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<Bytes>> {
-        self.overlay.get(keyspace, key).or_else(|| self.reads.get(&keyspace)?.get(key).cloned())
+    fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<Bytes>> {
+        self.overlay.get(keyspace, key).or_else(|| self.reads.get(&(keyspace, key.clone())).cloned())
     }
 
-    fn keep(&mut self, keyspace: Keyspace, key: Bytes, value: Option<Bytes>) {
-        if self.kept_reads < MAX_KEPT_READS {
-            self.reads.entry(keyspace).or_default().insert(key, value);
-            self.kept_reads += 1;
+    fn keep(&mut self, record: (Keyspace, Bytes), value: Option<Bytes>) {
+        if self.reads.len() < MAX_KEPT_READS {
+            self.reads.insert(record, value);
         }
     }
 
