@@ -61,7 +61,7 @@ pub struct Connection {
     /// When it last sent a request: Unix time in milliseconds.
     pub active_ms: u64,
     /// Its last command, with the subcommand: `client|list`.
-    pub last_command: String,
+    pub last_command: &'static str,
     /// The state that [`Connection::take_changed_state`] last returned.
     known_state: Vec<u8>,
     /// Something has run that may have changed the state since.
@@ -89,7 +89,7 @@ impl Connection {
             mute: false,
             connected_ms: now_ms,
             active_ms: now_ms,
-            last_command: "NULL".to_owned(),
+            last_command: "NULL",
             known_state: Vec::new(),
             may_have_changed: false,
         };

@@ -305,7 +305,7 @@ impl Engine {
                 return Err(if is(&args, "exec") { abort(connection, &error) } else { error });
             }
         };
-        connection.last_command = command.name.to_owned();
+        connection.last_command = command.name;
         if let Some(queue) = &mut connection.queue
             && !runs_within_multi(command)
         {

@@ -83,20 +83,21 @@ impl Engine {
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
     /// one, its jobs run one by one.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
-        let mut replies = Vec::with_capacity(jobs.len());
+        let mut done = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
             let (versions, ticket) = (self.versions, self.waiters.next_ticket());
-            let mut error = match self.attempt(group, now_ms) {
-                Ok(done) => {
-                    rest = rest.get(done.len()..).unwrap_or_default();
-                    replies.extend(done);
+            let before = done.len();
+            let mut error = match self.attempt(group, now_ms, &mut done) {
+                Ok(()) => {
+                    rest = rest.get(done.len().saturating_sub(before)..).unwrap_or_default();
                     attempts = 0;
                     continue;
                 }
                 Err(error) => error,
             };
+            done.truncate(before);
             self.waiters.forget_since(ticket);
             if !matches!(error, Error::Store(StoreError::UnknownOutcome(_))) {
                 self.versions = versions;
@@ -119,12 +120,12 @@ impl Engine {
                 error => error.is_transient() && attempts < MAX_ATTEMPTS,
             };
             if !again {
-                replies.extend(group.iter().map(|job| self.failed(job, &error)));
+                done.extend(group.iter().map(|job| self.failed(job, &error)));
                 rest = rest.get(group.len()..).unwrap_or_default();
                 attempts = 0;
             }
         }
-        replies
+        done
     }
 
     /// The reply to a job of a group that failed as a whole.
@@ -140,12 +141,12 @@ impl Engine {
         })
     }
 
-    /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Done>> {
-        let mut replies = Vec::with_capacity(jobs.len());
+    /// Runs jobs in one transaction and commits it. Adds what has become of those that it got to, the first of them at least; after an
+    /// error that counts for nothing.
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64, done: &mut Vec<Done>) -> Result<()> {
         if !jobs.iter().any(Job::needs_the_store) {
-            replies.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
-            return Ok(replies);
+            done.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
+            return Ok(());
         }
         let (scope, ahead) = self.needs_of(jobs)?;
         // Only exclusive transactions change which space a db stands for.
@@ -192,7 +193,7 @@ impl Engine {
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
             runner.serve_waiters(dbs_are_others)?;
             let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(reply.into_bytes()) } else { Product::Wait });
-            replies.push(Done { product, messages: std::mem::take(&mut runner.messages) });
+            done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
@@ -200,7 +201,7 @@ impl Engine {
         let Runner { transaction, served, waiters, .. } = runner;
         transaction.commit()?;
         served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
-        Ok(replies)
+        Ok(())
     }
 
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
