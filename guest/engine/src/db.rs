@@ -72,7 +72,7 @@ impl Db<'_, '_> {
     /// Redis' error for a db number out of range.
     pub fn at_db(&self, index: usize, key: &Bytes) -> Result<KeyAt> {
         let space = *self.catalog.spaces.get(index).ok_or(texts::DB_OUT_OF_RANGE)?;
-        Ok(KeyAt { space, key: key.clone() })
+        Ok(KeyAt::new(space, key.clone()))
     }
 
     /// What is stored under a key; `None` where nothing is, or only what has expired. A transaction that may change the key
@@ -97,7 +97,7 @@ impl Db<'_, '_> {
         if !self.is_gone(at, &meta)? {
             return Ok(Some(meta));
         }
-        if self.transaction.may_change(&at.lock_key()) {
+        if self.transaction.may_change(at.lock_key()) {
             self.layout.write(self.transaction, at, Some(&meta), None)?;
             if meta.is_expired(self.now_ms) {
                 self.notify(Classes::EXPIRED, "expired", at);

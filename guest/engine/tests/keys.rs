@@ -491,7 +491,7 @@ fn every_keyspace_of_a_collection_is_copied() {
             assert_eq!((copy.expire_at_ms, copied.kind, copied.count, copied.head), (Some(START_MS + 1), kind, 1, first));
             for (keyspace, range) in db.layout.sub_records(&to, &copied) {
                 let key = [range.start.as_slice(), b"rest"].concat();
-                assert_eq!(db.transaction.get(keyspace, &key), Ok(Some("value".into())));
+                assert_eq!(db.transaction.get(keyspace, &key.into()), Ok(Some("value".into())));
             }
         }
     });

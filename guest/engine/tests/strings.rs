@@ -34,7 +34,7 @@ fn client_with_a_hash() -> Client {
     let space = layout.load_catalog(&mut transaction, 16).unwrap().spaces[0];
     let collection = Collection { kind: Kind::Hash, version: 1, count: 1, head: 0, expiries: None };
     let meta = Meta { expire_at_ms: None, body: Body::Collection(collection) };
-    layout.write(&mut transaction, &KeyAt { space, key: "hash".into() }, None, Some(&meta)).unwrap();
+    layout.write(&mut transaction, &KeyAt::new(space, "hash".into()), None, Some(&meta)).unwrap();
     transaction.commit().unwrap();
     Client::on(&store)
 }

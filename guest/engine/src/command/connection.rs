@@ -87,7 +87,7 @@ fn ping(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> 
 }
 
 fn quit(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
-    session.connection()?.closing = true;
+    session.connections.close(session.id);
     reply.ok();
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::{
     sort, sorted_sets, strings, transactions,
 };
 use bytes::Bytes;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
@@ -40,6 +41,13 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     all
 });
 
+/// The names are ours alone, so nobody can choose them to collide.
+static BY_HASH: LazyLock<HashMap<&'static [u8], &'static Command>> =
+    LazyLock::new(|| BY_NAME.iter().map(|command| (command.name.as_bytes(), *command)).collect());
+
+/// No command's name is longer.
+const MAX_NAME_BYTES: usize = 32;
+
 /// Every command, by name.
 #[must_use]
 pub fn all() -> &'static [&'static Command] {
@@ -49,15 +57,18 @@ pub fn all() -> &'static [&'static Command] {
 /// The command of that name, in any case.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
-    let position = BY_NAME.binary_search_by(|command| compare(command.name, name)).ok()?;
-    BY_NAME.get(position).copied()
+    let mut buffer = [0; MAX_NAME_BYTES];
+    let lower_case = buffer.get_mut(..name.len())?;
+    lower_case.copy_from_slice(name);
+    lower_case.make_ascii_lowercase();
+    BY_HASH.get(&*lower_case).copied()
 }
 
 /// The subcommand of that name (the second word alone), in any case.
 #[must_use]
 pub fn find_subcommand(command: &'static Command, name: &[u8]) -> Option<&'static Command> {
     let second_word = |subcommand: &Command| subcommand.name.rsplit('|').next().unwrap_or_default();
-    command.subcommands.iter().find(|subcommand| compare(second_word(subcommand), name).is_eq())
+    command.subcommands.iter().find(|subcommand| second_word(subcommand).as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// A command by its name, a subcommand by both words: `config|get`. In any case.
@@ -81,6 +92,15 @@ pub fn resolve(request: &[Bytes]) -> Option<&'static Command> {
     }
 }
 
-fn compare(own: &str, name: &[u8]) -> std::cmp::Ordering {
-    own.bytes().cmp(name.iter().map(u8::to_ascii_lowercase))
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_command_is_found_in_any_case() {
+        for command in super::all() {
+            let found = super::find(command.name.to_ascii_uppercase().as_bytes()).unwrap();
+            assert_eq!(found.name, command.name);
+        }
+        assert!(super::find(b"").is_none());
+        assert!(super::find(&[b'a'; 1000]).is_none());
+    }
 }

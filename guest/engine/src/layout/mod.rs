@@ -61,20 +61,28 @@ pub struct KeyAt {
     pub space: u32,
     /// The user key: any bytes, also none.
     pub key: Bytes,
+    lock_key: Bytes,
 }
 
 impl KeyAt {
+    /// A user key in a space.
+    #[must_use]
+    pub fn new(space: u32, key: Bytes) -> Self {
+        let lock_key = lock_key(space, &key);
+        Self { space, key, lock_key }
+    }
+
     /// The user key that a lock key stands for; `None` for what is too short to be one.
     #[must_use]
     pub fn from_lock_key(lock_key: &Bytes) -> Option<Self> {
         let (space, _) = lock_key.split_first_chunk()?;
-        Some(Self { space: u32::from_be_bytes(*space), key: lock_key.slice(space.len()..) })
+        Some(Self { space: u32::from_be_bytes(*space), key: lock_key.slice(space.len()..), lock_key: lock_key.clone() })
     }
 
     /// The key under which transactions declare this user key.
     #[must_use]
-    pub fn lock_key(&self) -> Bytes {
-        lock_key(self.space, &self.key)
+    pub const fn lock_key(&self) -> &Bytes {
+        &self.lock_key
     }
 }
 

@@ -143,7 +143,7 @@ impl Dump<'_, '_, '_> {
             {
                 let (key, meta) = self.workspace.layout.decode_key(&record, &value)?;
                 cursor.last = Some(record);
-                let (at, Workspace { layout, transaction, now_ms, .. }) = (KeyAt { space, key }, &mut *self.workspace);
+                let (at, Workspace { layout, transaction, now_ms, .. }) = (KeyAt::new(space, key), &mut *self.workspace);
                 if field_expiry::is_gone(*layout, transaction, &at, &meta, *now_ms)? {
                     continue;
                 }
@@ -178,7 +178,7 @@ impl Dump<'_, '_, '_> {
 
     /// Writes the records of a collection, and the end of its line. Returns where to go on if the piece is full before.
     fn items(&mut self, space: u32, mut within: Within) -> Result<Option<Within>> {
-        let at = KeyAt { space, key: within.key.clone() };
+        let at = KeyAt::new(space, within.key.clone());
         let (layout, collection) = (self.workspace.layout, within.collection);
         let records = match collection.kind {
             Kind::String | Kind::Hash => layout.fields(&at, collection.version),

@@ -130,7 +130,7 @@ impl Engine {
             return Ok(());
         }
         let scope = |engine: &Self| {
-            let keys = group.iter().map(|one| Ok(key_of(&engine.catalog, &one.entry)?.lock_key()));
+            let keys = group.iter().map(|one| Ok(key_of(&engine.catalog, &one.entry)?.lock_key().clone()));
             Ok(Scope::Keys(keys.collect::<Result<_>>()?))
         };
         self.transact(scope, |workspace| {
@@ -177,7 +177,7 @@ impl Engine {
                 return Ok(false);
             }
         }
-        let scope = |engine: &Self| Ok(Scope::Keys(vec![note.clone(), key_of(&engine.catalog, entry)?.lock_key()]));
+        let scope = |engine: &Self| Ok(Scope::Keys(vec![note.clone(), key_of(&engine.catalog, entry)?.lock_key().clone()]));
         self.transact(scope, |workspace| {
             let Workspace { transaction, layout, .. } = workspace;
             if !layout.is_unfinished(transaction, collection.version)? {
@@ -287,7 +287,7 @@ impl Value {
 
 fn key_of(catalog: &Catalog, entry: &Entry) -> Result<KeyAt> {
     let space = *catalog.spaces.get(entry.db).ok_or(texts::DB_OUT_OF_RANGE)?;
-    Ok(KeyAt { space, key: entry.key.clone() })
+    Ok(KeyAt::new(space, entry.key.clone()))
 }
 
 fn slice<'v, T>(records: &'v [T], part: &Range<usize>) -> &'v [T] {

@@ -11,6 +11,9 @@ pub enum Protocol {
     Resp3,
 }
 
+/// What a bulk string has around its bytes at most: a marker, the digits of its length, and two ends of lines.
+const MAX_FRAME_BYTES: usize = 25;
+
 /// Encoded replies, appended one after the other.
 ///
 /// The caller keeps to the lengths that it announces: after [`Reply::array`] of 2, two values follow.
@@ -95,6 +98,7 @@ impl Reply {
 
     /// A bulk string.
     pub fn bulk(&mut self, data: &[u8]) {
+        self.bytes.reserve(data.len().saturating_add(MAX_FRAME_BYTES));
         self.header(b'$', data.len());
         self.raw(data);
         self.raw(b"\r\n");

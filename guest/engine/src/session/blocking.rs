@@ -11,7 +11,7 @@ use super::plan::Call;
 use super::run::Runner;
 use crate::command::Wait;
 use crate::error::Result;
-use crate::layout::{Catalog, KeyAt, Kind};
+use crate::layout::{Catalog, KeyAt, Kind, lock_key};
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,8 +52,8 @@ impl Waiter {
     fn lock_keys(&self, catalog: &Catalog) -> Vec<Bytes> {
         let Call { command, args, db, .. } = &self.parked.call;
         let Some(&space) = catalog.spaces.get(*db) else { return Vec::new() };
-        let keys = command.keys.positions(args).into_iter().filter_map(|position| args.get(position));
-        keys.map(|key| KeyAt { space, key: key.clone() }.lock_key()).collect()
+        let keys = command.keys.positions(args).filter_map(|position| args.get(position));
+        keys.map(|key| lock_key(space, key)).collect()
     }
 }
 
@@ -196,7 +196,7 @@ impl Waiters {
     /// All keys that are waited for, in the order in which their first waiters came.
     fn all_keys(&self, catalog: &Catalog) -> Vec<KeyAt> {
         let keys = self.by_ticket.values().flat_map(|waiter| &waiter.keys);
-        keys.filter_map(|(db, key)| Some(KeyAt { space: *catalog.spaces.get(*db)?, key: key.clone() })).collect()
+        keys.filter_map(|(db, key)| Some(KeyAt::new(*catalog.spaces.get(*db)?, key.clone()))).collect()
     }
 }
 

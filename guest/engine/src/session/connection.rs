@@ -5,7 +5,7 @@ use super::pubsub::Subscriptions;
 use crate::codec::{Flaw, Reader};
 use crate::resp::reply::Protocol;
 use bytes::{BufMut, Bytes};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which replies a client wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Connection {
     pub watched: Vec<Watched>,
     /// What it has subscribed to.
     pub subscriptions: Subscriptions,
-    /// To be closed once its replies are sent.
+    /// To be closed once its replies are sent; set by [`Connections::close`].
     pub closing: bool,
     /// To be closed without them.
     pub mute: bool,
@@ -61,7 +61,7 @@ pub struct Connection {
     /// When it last sent a request: Unix time in milliseconds.
     pub active_ms: u64,
     /// Its last command, with the subcommand: `client|list`.
-    pub last_command: String,
+    pub last_command: &'static str,
     /// The state that [`Connection::take_changed_state`] last returned.
     known_state: Vec<u8>,
     /// Something has run that may have changed the state since.
@@ -89,7 +89,7 @@ impl Connection {
             mute: false,
             connected_ms: now_ms,
             active_ms: now_ms,
-            last_command: "NULL".to_owned(),
+            last_command: "NULL",
             known_state: Vec::new(),
             may_have_changed: false,
         };
@@ -177,22 +177,34 @@ impl Connection {
 #[derive(Debug, Default)]
 pub struct Connections {
     by_id: BTreeMap<u64, Connection>,
+    /// Those to be closed: nobody has to look for them among all.
+    closing: BTreeSet<u64>,
 }
 
 impl Connections {
     pub(super) fn add(&mut self, id: u64, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) -> &Connection {
         let restored = state.and_then(|state| Connection::decode_state(id, state, address, now_ms).ok());
         let connection = restored.unwrap_or_else(|| Connection::new(id, address, authenticated, now_ms));
+        self.closing.remove(&id);
         self.by_id.entry(id).insert_entry(connection).into_mut()
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<Connection> {
+        self.closing.remove(&id);
         self.by_id.remove(&id)
     }
 
     /// The connection with that number.
     pub fn get(&mut self, id: u64) -> Option<&mut Connection> {
         self.by_id.get_mut(&id)
+    }
+
+    /// Marks a connection to be closed once its replies are sent.
+    pub fn close(&mut self, id: u64) {
+        if let Some(connection) = self.by_id.get_mut(&id) {
+            connection.closing = true;
+            self.closing.insert(id);
+        }
     }
 
     /// How many there are.
@@ -206,6 +218,6 @@ impl Connections {
     }
 
     pub(super) fn closing(&self) -> Vec<u64> {
-        self.by_id.values().filter(|connection| connection.closing).map(|connection| connection.id).collect()
+        self.closing.iter().copied().collect()
     }
 }

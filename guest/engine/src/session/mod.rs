@@ -282,8 +282,8 @@ impl Engine {
                     }
                     self.server.stats.commands_processed += u64::from(!args.is_empty());
                     if plan::is_http(&args) {
-                        connection.closing = true;
                         connection.mute = true;
+                        self.connections.close(delivery.connection);
                         break;
                     }
                     match self.plan(delivery.connection, position, args, used, now_ms) {

@@ -241,10 +241,11 @@ fn unknown_subcommand(command: &Command, name: &[u8]) -> Error {
 impl Engine {
     /// A job that answers a broken request and closes the connection.
     pub(super) fn refuse(&mut self, connection: u64, delivery: usize, message: &str) -> Job {
-        let (protocol, silent) = self.connections.get(connection).map_or((Protocol::Resp2, true), |connection| {
-            connection.closing = true;
-            (connection.protocol, connection.reply_mode != ReplyMode::On)
-        });
+        self.connections.close(connection);
+        let (protocol, silent) = self
+            .connections
+            .get(connection)
+            .map_or((Protocol::Resp2, true), |connection| (connection.protocol, connection.reply_mode != ReplyMode::On));
         let mut reply = Reply::new(protocol);
         reply.error(&format!("ERR {message}"));
         Job { delivery, silent, protocol, work: Work::Answered(reply.into_bytes()) }
@@ -305,7 +306,7 @@ impl Engine {
                 return Err(if is(&args, "exec") { abort(connection, &error) } else { error });
             }
         };
-        connection.last_command = command.name.to_owned();
+        connection.last_command = command.name;
         if let Some(queue) = &mut connection.queue
             && !runs_within_multi(command)
         {

@@ -10,7 +10,7 @@ use crate::db::{Db, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events};
-use crate::layout::{Catalog, KeyAt, Layout, lock_key};
+use crate::layout::{Catalog, KeyAt, Layout, RecordKey, lock_key};
 use crate::resp::reply::{Protocol, Reply};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
@@ -83,20 +83,21 @@ impl Engine {
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
     /// one, its jobs run one by one.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
-        let mut replies = Vec::with_capacity(jobs.len());
+        let mut done = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
             let (versions, ticket) = (self.versions, self.waiters.next_ticket());
-            let mut error = match self.attempt(group, now_ms) {
-                Ok(done) => {
-                    rest = rest.get(done.len()..).unwrap_or_default();
-                    replies.extend(done);
+            let before = done.len();
+            let mut error = match self.attempt(group, now_ms, &mut done) {
+                Ok(()) => {
+                    rest = rest.get(done.len().saturating_sub(before)..).unwrap_or_default();
                     attempts = 0;
                     continue;
                 }
                 Err(error) => error,
             };
+            done.truncate(before);
             self.waiters.forget_since(ticket);
             if !matches!(error, Error::Store(StoreError::UnknownOutcome(_))) {
                 self.versions = versions;
@@ -119,12 +120,12 @@ impl Engine {
                 error => error.is_transient() && attempts < MAX_ATTEMPTS,
             };
             if !again {
-                replies.extend(group.iter().map(|job| self.failed(job, &error)));
+                done.extend(group.iter().map(|job| self.failed(job, &error)));
                 rest = rest.get(group.len()..).unwrap_or_default();
                 attempts = 0;
             }
         }
-        replies
+        done
     }
 
     /// The reply to a job of a group that failed as a whole.
@@ -140,14 +141,14 @@ impl Engine {
         })
     }
 
-    /// Runs jobs in one transaction and commits it. Returns the replies of those that it got to, the first of them at least.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64) -> Result<Vec<Done>> {
-        let mut replies = Vec::with_capacity(jobs.len());
+    /// Runs jobs in one transaction and commits it. Adds what has become of those that it got to, the first of them at least; after an
+    /// error that counts for nothing.
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64, done: &mut Vec<Done>) -> Result<()> {
         if !jobs.iter().any(Job::needs_the_store) {
-            replies.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
-            return Ok(replies);
+            done.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
+            return Ok(());
         }
-        let scope = self.scope_of(jobs)?;
+        let (scope, ahead) = self.needs_of(jobs)?;
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, .. } = self;
@@ -163,7 +164,7 @@ impl Engine {
         let (events, messages) = (Events::new(server.wanted_events()), Vec::new());
         let mut runner =
             Runner { transaction, layout, environment, catalog, versions, server, now_ms, waiters, appeared, served, events, messages };
-        runner.read_ahead(jobs)?;
+        runner.transaction.read_ahead(ahead)?;
         runner.count_blocked();
         for job in jobs {
             let mut reply = Reply::new(job.protocol);
@@ -192,7 +193,7 @@ impl Engine {
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
             runner.serve_waiters(dbs_are_others)?;
             let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(reply.into_bytes()) } else { Product::Wait });
-            replies.push(Done { product, messages: std::mem::take(&mut runner.messages) });
+            done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
             if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
                 break;
             }
@@ -200,25 +201,40 @@ impl Engine {
         let Runner { transaction, served, waiters, .. } = runner;
         transaction.commit()?;
         served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
-        Ok(replies)
+        Ok(())
     }
 
-    /// What a transaction for these jobs must declare.
-    fn scope_of(&mut self, jobs: &[Job]) -> Result<Scope> {
+    /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
+    /// one call to the store, before anything is run.
+    fn needs_of(&mut self, jobs: &[Job]) -> Result<(Scope, Vec<RecordKey>)> {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
         }
         let can_write = !self.store.limits().read_only;
-        let mut needs = Needs { catalog: &self.catalog, can_write, keys: Vec::new(), writes: false, exclusive: false };
+        let mut needs = Needs { catalog: &self.catalog, can_write, named: Vec::new(), others: Vec::new(), writes: false, exclusive: false };
         jobs.iter().for_each(|job| needs.add(&job.work));
-        if needs.writes && !self.waiters.is_empty() {
-            self.waiters.extend_scope(&self.catalog, &mut needs.keys);
+        let Needs { named, others, writes, exclusive, .. } = needs;
+        let are_several = named.len() > 1;
+        let mut lock_keys = Vec::new();
+        if writes || are_several {
+            lock_keys.extend(named.into_iter().map(|(space, key)| lock_key(space, key)));
+            lock_keys.sort_unstable();
+            lock_keys.dedup();
         }
-        Ok(match (needs.exclusive, needs.writes) {
+        let mut ahead = Vec::new();
+        if are_several {
+            ahead.extend(lock_keys.iter().filter_map(KeyAt::from_lock_key).map(|at| self.layout.meta_record(&at)));
+        }
+        lock_keys.extend(others);
+        if writes && !self.waiters.is_empty() {
+            self.waiters.extend_scope(&self.catalog, &mut lock_keys);
+        }
+        let scope = match (exclusive, writes) {
             (true, _) => Scope::Exclusive,
-            (false, true) => Scope::Keys(needs.keys),
+            (false, true) => Scope::Keys(lock_keys),
             (false, false) => Scope::Read,
-        })
+        };
+        Ok((scope, ahead))
     }
 
     pub(crate) fn load_catalog(&mut self) -> Result<()> {
@@ -270,61 +286,55 @@ impl Job {
     }
 }
 
-impl Work {
-    /// The keys that it names, each with its db.
-    fn keys(&self) -> Vec<(usize, &Bytes)> {
-        match self {
-            Self::Answered(_) | Self::Pushed(_) | Self::Published { .. } | Self::Watch { .. } => Vec::new(),
-            Self::Call(call) | Self::Blocking(BlockingCall { call, .. }) => call.keys().map(|key| (call.db, key)).collect(),
-            Self::Transaction { parts, .. } => parts.iter().flat_map(Self::keys).collect(),
-            Self::Operations(operations) => operations.keys().map(|key| (operations.db, key)).collect(),
-        }
-    }
-}
-
 impl Call {
     /// The keys among its arguments.
     fn keys(&self) -> impl Iterator<Item = &Bytes> {
-        let positions = self.command.keys.positions(&self.args);
-        positions.into_iter().filter_map(|position| self.args.get(position))
+        self.command.keys.positions(&self.args).filter_map(|position| self.args.get(position))
     }
 }
 
-/// What jobs read and write, gathered for the transaction's scope.
-struct Needs<'e> {
-    catalog: &'e Catalog,
+/// What jobs read and write, gathered for the transaction.
+struct Needs<'j> {
+    catalog: &'j Catalog,
     /// The store can be written.
     can_write: bool,
-    keys: Vec<Bytes>,
+    /// The keys that the jobs name, each with its space.
+    named: Vec<(u32, &'j Bytes)>,
+    /// The lock keys of what else they may change or depend on.
+    others: Vec<Bytes>,
     writes: bool,
     exclusive: bool,
 }
 
-impl Needs<'_> {
-    fn add(&mut self, work: &Work) {
+impl<'j> Needs<'j> {
+    fn add(&mut self, work: &'j Work) {
         match work {
             Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
             Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => {
                 let flags = call.command.flags;
                 self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
                 self.exclusive |= call.command.is_exclusive(&call.args);
-                let dbs = if flags.has(Flags::CROSS_DB) { 0..self.catalog.spaces.len() } else { call.db..call.db + 1 };
-                let spaces: Vec<u32> = dbs.filter_map(|db| self.catalog.spaces.get(db).copied()).collect();
-                for key in call.keys() {
-                    self.keys.extend(spaces.iter().map(|&space| lock_key(space, key)));
+                self.name(call.db, call.keys());
+                if flags.has(Flags::CROSS_DB) {
+                    let spaces = &self.catalog.spaces;
+                    self.others.extend(call.keys().flat_map(|key| spaces.iter().map(|&space| lock_key(space, key))));
                 }
             }
             Work::Transaction { parts, watched } => {
                 parts.iter().for_each(|part| self.add(part));
-                self.keys.extend(watched.iter().map(|watched| watched.lock_key.clone()));
+                self.others.extend(watched.iter().map(|watched| watched.lock_key.clone()));
             }
             Work::Operations(operations) => {
                 self.writes |= operations.has(Access::Write);
                 self.exclusive |= operations.has(Access::Exclusive);
-                if let Some(&space) = self.catalog.spaces.get(operations.db) {
-                    self.keys.extend(operations.keys().map(|key| lock_key(space, key)));
-                }
+                self.name(operations.db, operations.keys());
             }
+        }
+    }
+
+    fn name(&mut self, db: usize, keys: impl Iterator<Item = &'j Bytes>) {
+        if let Some(&space) = self.catalog.spaces.get(db) {
+            self.named.extend(keys.map(|key| (space, key)));
         }
     }
 }
@@ -351,22 +361,6 @@ pub(super) struct Runner<'e, 's> {
 }
 
 impl<'s> Runner<'_, 's> {
-    /// Reads the meta records of all keys of a group in one call to the store.
-    fn read_ahead(&mut self, jobs: &[Job]) -> Result<()> {
-        let mut records = Vec::new();
-        for (db, key) in jobs.iter().flat_map(|job| job.work.keys()) {
-            if let Some(&space) = self.catalog.spaces.get(db) {
-                records.push(self.layout.meta_record(&KeyAt { space, key: key.clone() }));
-            }
-        }
-        if records.len() > 1 {
-            records.sort_unstable();
-            records.dedup();
-            self.transaction.get_many(&records)?;
-        }
-        Ok(())
-    }
-
     /// Runs one command. A command that fails has no effect and answers with its error; only what concerns the whole group is
     /// returned as an error. Returns what a blocking command would wait for.
     pub(super) fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<Option<Wait>> {
@@ -472,7 +466,7 @@ impl<'s> Runner<'_, 's> {
         let epoch = self.transaction.epoch();
         let mut watched: Vec<Watched> = Vec::with_capacity(keys.len());
         for ((key, lock_key), revision) in keys.iter().zip(lock_keys).zip(revisions) {
-            let at = KeyAt { space, key: key.clone() };
+            let at = KeyAt::new(space, key.clone());
             let meta = self.layout.find(&mut self.transaction, &at)?.filter(|meta| !meta.is_expired(self.now_ms));
             let expire_at_ms = meta.and_then(|meta| meta.expire_at_ms);
             watched.push(Watched { lock_key, revision: Some(revision), epoch, expire_at_ms });

@@ -69,6 +69,12 @@ impl Batch {
         Self::default()
     }
 
+    /// A batch without changes, with room for `ops` changes whose keys and values have `bytes` bytes together.
+    #[must_use]
+    pub fn with_room(ops: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(ops.saturating_mul(HEADER_BYTES).saturating_add(bytes)), ops: 0 }
+    }
+
     /// A batch from its flat form.
     ///
     /// # Errors

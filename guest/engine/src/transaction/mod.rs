@@ -11,7 +11,7 @@ mod tests;
 
 pub use scan::Scan;
 
-use crate::store::{Batch, KeyRange, Keyspace, Scope, Store, StoreError};
+use crate::store::{KeyRange, Keyspace, Scope, Store, StoreError};
 use bytes::Bytes;
 use overlay::Overlay;
 use std::collections::BTreeMap;
@@ -29,9 +29,8 @@ pub struct Transaction<'s> {
     read_only: bool,
     epoch: u64,
     overlay: Overlay,
-    /// What was read from the store, by keyspace and key.
-    reads: BTreeMap<Keyspace, BTreeMap<Bytes, Option<Bytes>>>,
-    kept_reads: usize,
+    /// What was read from the store.
+    reads: BTreeMap<(Keyspace, Bytes), Option<Bytes>>,
     /// Whether the store still has the transaction open.
     open: bool,
     undo: Vec<Undo>,
@@ -68,7 +67,7 @@ impl<'s> Transaction<'s> {
         };
         let changed = vec![false; lock_keys.len()];
         let (overlay, reads, undo) = (Overlay::default(), BTreeMap::new(), Vec::new());
-        Ok(Self { store, lock_keys, changed, exclusive, read_only, epoch, overlay, reads, kept_reads: 0, open: true, undo })
+        Ok(Self { store, lock_keys, changed, exclusive, read_only, epoch, overlay, reads, open: true, undo })
     }
 
     /// The store's epoch, see [`Store::begin`].
@@ -107,20 +106,24 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// What [`Store::get`] returns.
-    pub fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+    pub fn get(&mut self, keyspace: Keyspace, key: &Bytes) -> Result<Option<Bytes>, StoreError> {
         if let Some(known) = self.known(keyspace, key) {
             return Ok(known);
         }
         let value = self.store.get(keyspace, key)?;
-        self.keep(keyspace, Bytes::copy_from_slice(key), value.clone());
+        self.keep((keyspace, key.clone()), value.clone());
         Ok(value)
     }
 
-    /// The values of several keys in one call to the store, as this transaction has left them.
+    /// The values of several keys in one call to the store, as this transaction has left them. Of a single key it is [`Transaction::get`],
+    /// which needs no lists at the boundary.
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
     pub fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+        if let [(keyspace, key)] = keys {
+            return Ok(vec![self.get(*keyspace, key)?]);
+        }
         let mut values: Vec<Option<Option<Bytes>>> = keys.iter().map(|(keyspace, key)| self.known(*keyspace, key)).collect();
         let unknown = || keys.iter().zip(&values).filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone());
         let missing: Vec<(Keyspace, Bytes)> = unknown().collect();
@@ -131,23 +134,38 @@ impl<'s> Transaction<'s> {
         let mut names = missing.into_iter();
         for value in values.iter_mut().filter(|value| value.is_none()) {
             let answer = found.next().ok_or_else(|| StoreError::Corrupt("get-many answered for fewer keys than asked".into()))?;
-            if let Some((keyspace, key)) = names.next() {
-                self.keep(keyspace, key, answer.clone());
+            if let Some(record) = names.next() {
+                self.keep(record, answer.clone());
             }
             *value = Some(answer);
         }
         Ok(values.into_iter().flatten().collect())
     }
 
-    /// What is known of a record without asking the store.
-    fn known(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<Bytes>> {
-        self.overlay.get(keyspace, key).or_else(|| self.reads.get(&keyspace)?.get(key).cloned())
+    /// Reads records that will be asked for in one call to the store; with no records it does nothing.
+    ///
+    /// # Errors
+    /// What [`Store::get_many`] returns.
+    pub fn read_ahead(&mut self, keys: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
+        match keys.as_slice() {
+            [] => Ok(()),
+            [(keyspace, key)] => self.get(*keyspace, key).map(|_| ()),
+            several => {
+                let values = self.store.get_many(several)?;
+                keys.into_iter().zip(values).for_each(|(record, value)| self.keep(record, value));
+                Ok(())
+            }
+        }
     }
 
-    fn keep(&mut self, keyspace: Keyspace, key: Bytes, value: Option<Bytes>) {
-        if self.kept_reads < MAX_KEPT_READS {
-            self.reads.entry(keyspace).or_default().insert(key, value);
-            self.kept_reads += 1;
+    /// What is known of a record without asking the store.
+    fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<Bytes>> {
+        self.overlay.get(keyspace, key).or_else(|| self.reads.get(&(keyspace, key.clone())).cloned())
+    }
+
+    fn keep(&mut self, record: (Keyspace, Bytes), value: Option<Bytes>) {
+        if self.reads.len() < MAX_KEPT_READS {
+            self.reads.insert(record, value);
         }
     }
 
@@ -237,8 +255,7 @@ impl<'s> Transaction<'s> {
         if self.overlay.is_empty() {
             return Ok(());
         }
-        let mut batch = Batch::new();
-        self.overlay.write_to(&mut batch)?;
+        let batch = self.overlay.batch()?;
         let limits = self.store.limits();
         if batch.len() > limits.max_batch_ops {
             return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });

@@ -76,6 +76,11 @@ impl Overlay {
         self.layers.is_empty()
     }
 
+    /// Whether anything is changed in the keyspace.
+    pub fn touches(&self, keyspace: Keyspace) -> bool {
+        self.layers.contains_key(&keyspace)
+    }
+
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -154,8 +159,10 @@ impl Overlay {
         if reverse { set.next_back() } else { set.next() }
     }
 
-    /// Appends the changes to a batch: cleared ranges first, then each key once.
-    pub fn write_to(&self, batch: &mut Batch) -> Result<(), StoreError> {
+    /// The changes as a batch: cleared ranges first, then each key once.
+    pub fn batch(&self) -> Result<Batch, StoreError> {
+        let points = self.layers.values().map(|layer| layer.points.len()).sum();
+        let mut batch = Batch::with_room(points, self.bytes);
         for (&keyspace, layer) in &self.layers {
             for range in &layer.cleared {
                 batch.delete_range(keyspace, range)?;
@@ -171,6 +178,6 @@ impl Overlay {
                 }
             }
         }
-        Ok(())
+        Ok(batch)
     }
 }

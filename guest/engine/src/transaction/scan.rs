@@ -9,8 +9,10 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub struct Scan {
     keyspace: Keyspace,
-    /// What is still to come: shrinks from the front (or, in reverse, from the end) with each record returned.
+    /// What is still to come: shrinks from the front (or, in reverse, from the end). Behind by `passed`.
     rest: KeyRange,
+    /// The last record of the store that was returned, if `rest` does not know yet: only a scan that meets changes has to.
+    passed: Option<Bytes>,
     /// What the store has still to be asked for.
     unread: KeyRange,
     direction: Direction,
@@ -29,7 +31,7 @@ impl Scan {
     pub fn new(keyspace: Keyspace, range: KeyRange, direction: Direction, expected: usize) -> Self {
         let next_items = u32::try_from(expected).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS);
         let page = Page { bytes: Bytes::new(), ends: Vec::new(), more: true };
-        Self { keyspace, rest: range.clone(), unread: range, direction, page, position: 0, next_items }
+        Self { keyspace, rest: range.clone(), passed: None, unread: range, direction, page, position: 0, next_items }
     }
 
     /// Leaves what has been passed behind.
@@ -51,6 +53,17 @@ impl Transaction<'_> {
     /// # Errors
     /// What [`crate::store::Store::scan`] returns.
     pub fn next(&mut self, scan: &mut Scan) -> Result<Option<(Bytes, Bytes)>, StoreError> {
+        if !self.overlay.touches(scan.keyspace) {
+            let stored = self.next_stored(scan)?;
+            if let Some((key, _)) = &stored {
+                scan.position += 1;
+                scan.passed = Some(key.clone());
+            }
+            return Ok(stored);
+        }
+        if let Some(key) = scan.passed.take() {
+            Scan::pass(&mut scan.rest, scan.direction, &key);
+        }
         let order = self.store.order(scan.keyspace);
         if scan.rest.is_empty(order) {
             return Ok(None);
@@ -87,7 +100,7 @@ impl Transaction<'_> {
                 }
                 scan.position += 1;
             }
-            if !scan.page.more {
+            if !scan.page.more || scan.unread.is_empty(self.store.order(scan.keyspace)) {
                 return Ok(None);
             }
             let limit = PageLimit::items(scan.next_items);

@@ -36,7 +36,7 @@ fn a_scan_sees_puts_deletes_and_cleared_ranges_both_ways() {
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "a b* c e* ii* k");
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Reverse), "k ii* e* c b* a");
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::between(b"b", b"e"), Direction::Reverse), "c b*");
-    assert_eq!(transaction.get(keyspace, b"j").unwrap(), None);
+    assert_eq!(transaction.get(keyspace, &"j".into()).unwrap(), None);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     transaction.put(keyspace, "z".into(), "lost".into()).unwrap();
     transaction.undo_to(savepoint);
     assert_eq!(transaction.changed, [false]);
-    assert_eq!(transaction.get(keyspace, b"b").unwrap().unwrap(), "kept");
+    assert_eq!(transaction.get(keyspace, &"b".into()).unwrap().unwrap(), "kept");
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "a b* c");
     transaction.undo_to(Savepoint(0));
     assert!(transaction.is_unchanged());

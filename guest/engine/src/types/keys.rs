@@ -166,7 +166,7 @@ pub fn walk(db: &mut Db, prefix: &[u8], start: &[u8], visit: &mut dyn FnMut(&Byt
     let mut scan = Scan::new(keyspace, range, Direction::Forward, FIRST_PAGE);
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
         let (key, meta) = db.layout.decode_key(&key, &value)?;
-        let at = KeyAt { space, key };
+        let at = KeyAt::new(space, key);
         if !db.is_gone(&at, &meta)? && visit(&at.key, &meta).is_break() {
             break;
         }
@@ -193,7 +193,7 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
     for (key, value) in &visited.elements {
         let (key, meta) = db.layout.decode_key(key, value)?;
-        let at = KeyAt { space, key };
+        let at = KeyAt::new(space, key);
         if is_of_kind(&meta) && filter.takes(&at.key) && !db.is_gone(&at, &meta)? {
             step.elements.push(at.key);
         }

@@ -332,7 +332,7 @@ fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
 /// Stores the head after elements have changed: for watchers only where the bounds are the same.
 fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, list: Collection) -> Result<()> {
     if old.and_then(Meta::collection) == Some(list) {
-        return Ok(db.transaction.touch(&at.lock_key())?);
+        return Ok(db.transaction.touch(at.lock_key())?);
     }
     db.write_collection(at, old, list)
 }

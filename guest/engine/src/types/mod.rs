@@ -18,3 +18,13 @@ pub mod sets;
 pub mod sort;
 pub mod sorted_sets;
 pub mod strings;
+
+use bytes::Bytes;
+
+/// Names as they are given, each once and in byte order.
+fn distinct<'n>(names: impl IntoIterator<Item = &'n Bytes>) -> Vec<&'n Bytes> {
+    let mut names: Vec<&Bytes> = names.into_iter().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

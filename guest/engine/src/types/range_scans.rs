@@ -48,7 +48,7 @@ pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result
     let range = cut(all, bounds, |name| layout.keys(space, name).1.start)?;
     step(db, (keyspace, range), bounds.direction, filter, |db, key, value| {
         let (key, meta) = layout.decode_key(key, value)?;
-        let is_wanted = meta.kind() == kind && !db.is_gone(&KeyAt { space, key: key.clone() }, &meta)?;
+        let is_wanted = meta.kind() == kind && !db.is_gone(&KeyAt::new(space, key.clone()), &meta)?;
         Ok((key.clone(), is_wanted.then_some((key, meta))))
     })
 }

@@ -4,6 +4,7 @@
 //! exist: the last member takes the key with it. All functions fail with WRONGTYPE where the key holds another type, and with store
 //! errors and corrupt records. What several sets have in common is in [`super::set_algebra`].
 
+use super::distinct;
 use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::Result;
@@ -13,7 +14,6 @@ use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use crate::transaction::Scan;
 use bytes::Bytes;
-use std::collections::BTreeSet;
 
 /// The records of a larger set that is popped as a whole are left to the sweep.
 const MAX_REMOVED_SINGLY: u64 = 1024;
@@ -62,7 +62,7 @@ pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
         Some((old, set)) => (Some(old), set),
         None => (None, db.new_collection(Kind::Set, None)?),
     };
-    let absent = if old.is_some() { records(db, at, set, members, false)? } else { distinct(db, at, set, members) };
+    let absent = if old.is_some() { records(db, at, set, members, false)? } else { distinct_records(db, at, set, members) };
     let added = u64::try_from(absent.len()).unwrap_or(u64::MAX);
     if added == 0 {
         return Ok(0);
@@ -175,15 +175,14 @@ pub(super) fn are_members(db: &mut Db, at: &KeyAt, set: Collection, members: &[B
 
 /// The records of `members`, each once, that are there, or with `present` false those that are not.
 fn records(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes], present: bool) -> Result<Vec<RecordKey>> {
-    let records = distinct(db, at, set, members);
+    let records = distinct_records(db, at, set, members);
     let values = db.transaction.get_many(&records)?;
     Ok(records.into_iter().zip(values).filter(|(_, value)| value.is_some() == present).map(|(record, _)| record).collect())
 }
 
 /// The records of `members`, each once.
-fn distinct(db: &Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Vec<RecordKey> {
-    let members: BTreeSet<&Bytes> = members.iter().collect();
-    members.into_iter().map(|member| db.layout.member(at, set.version, member)).collect()
+fn distinct_records(db: &Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Vec<RecordKey> {
+    distinct(members).into_iter().map(|member| db.layout.member(at, set.version, member)).collect()
 }
 
 /// Removes records that exist, tells the event where there are any, and returns how many they are.

@@ -1,6 +1,7 @@
 //! A client of an engine on a memory store, with a clock that only the test moves.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+use bytes::Bytes;
 use orbweaver_engine::environment::{Environment, HeldEnvironment};
 use orbweaver_engine::session::{Delivery, Engine};
 use orbweaver_engine::settings::Settings;
@@ -70,7 +71,12 @@ impl Client {
 
     /// The reply to an inline command as it is.
     pub fn run_bytes(&mut self, line: &str) -> Vec<u8> {
-        let outcome = self.engine.exchange(&[Delivery { connection: CONNECTION, input: format!("{line}\r\n").into() }]);
-        outcome.answers.into_iter().flat_map(|answer| answer.output).collect()
+        self.exchange(format!("{line}\r\n").into())
+    }
+
+    /// The replies to requests as they are sent.
+    pub fn exchange(&mut self, input: Bytes) -> Vec<u8> {
+        let outcome = self.engine.exchange(&[Delivery { connection: CONNECTION, input }]);
+        outcome.answers.into_iter().next().map(|answer| answer.output).unwrap_or_default()
     }
 }

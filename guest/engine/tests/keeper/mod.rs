@@ -108,7 +108,7 @@ impl Keeper {
     /// Removes a key of db 0, as DEL does.
     pub fn remove(&mut self, key: &str) -> usize {
         self.change(Scope::Exclusive, |transaction, layout| {
-            let at = KeyAt { space: layout.load_catalog(transaction, 1).unwrap().spaces[0], key: Bytes::copy_from_slice(key.as_bytes()) };
+            let at = KeyAt::new(layout.load_catalog(transaction, 1).unwrap().spaces[0], Bytes::copy_from_slice(key.as_bytes()));
             if let Some(meta) = layout.find(transaction, &at).unwrap() {
                 layout.write(transaction, &at, Some(&meta), None).unwrap();
             }

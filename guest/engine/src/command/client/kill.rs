@@ -2,7 +2,7 @@
 
 use super::arg;
 use super::list::{ClientType, local_address};
-use crate::command::options::is_word;
+use crate::command::options::{is_word, length};
 use crate::error::{Error, Result, repeated, texts};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
@@ -64,18 +64,17 @@ pub fn kill(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<
         Filter::parse(args.get(2..).unwrap_or_default())?
     };
     let (own_id, local_address) = (session.id, local_address(session.server).to_owned());
-    let mut killed = 0;
-    for connection in session.connections.iter().filter(|connection| !connection.closing) {
-        if filter.fits(connection, &local_address, own_id) {
-            connection.closing = true;
-            session.waiters.forget(connection.id);
-            killed += 1;
-        }
+    let open = session.connections.iter().filter(|connection| !connection.closing);
+    let fitting = open.filter(|connection| filter.fits(connection, &local_address, own_id));
+    let killed: Vec<u64> = fitting.map(|connection| connection.id).collect();
+    for &connection in &killed {
+        session.connections.close(connection);
+        session.waiters.forget(connection);
     }
-    match (old_form, killed) {
+    match (old_form, killed.len()) {
         (true, 0) => return Err(Error::client("ERR No such client")),
         (true, _) => reply.ok(),
-        (false, _) => reply.integer(killed),
+        (false, count) => reply.integer(length(count)),
     }
     Ok(())
 }

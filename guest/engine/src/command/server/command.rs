@@ -228,11 +228,11 @@ fn keys_of(request: &[Bytes]) -> Result<(&'static Command, Vec<&Bytes>)> {
     if !command.takes(request.len()) {
         return Err(Error::client("ERR Invalid number of arguments specified for command"));
     }
-    let positions = command.keys.positions(request);
-    if positions.is_empty() {
+    let mut positions = command.keys.positions(request).peekable();
+    if positions.peek().is_none() {
         return Err(Error::client("ERR Invalid arguments specified for command"));
     }
-    Ok((command, positions.into_iter().filter_map(|position| request.get(position)).collect()))
+    Ok((command, positions.filter_map(|position| request.get(position)).collect()))
 }
 
 /// `COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]`: subcommands are listed, and filtered, as commands are.

@@ -152,7 +152,7 @@ fn count_keys(context: &mut Context, space: u32) -> Result<Counts> {
     let mut counts = Counts::default();
     while let Some((key, value)) = db.transaction.next(&mut scan)? {
         let (key, meta) = db.layout.decode_key(&key, &value)?;
-        if db.is_gone(&KeyAt { space, key }, &meta)? {
+        if db.is_gone(&KeyAt::new(space, key), &meta)? {
             continue;
         }
         if counts.keys == MAX_COUNTED_KEYS {

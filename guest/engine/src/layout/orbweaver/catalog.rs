@@ -24,7 +24,7 @@ fn first_space(db: usize) -> u32 {
 }
 
 impl Orbweaver {
-    fn system_u32(&self, transaction: &mut Transaction<'_>, key: &[u8]) -> Result<Option<u32>> {
+    fn system_u32(&self, transaction: &mut Transaction<'_>, key: &Bytes) -> Result<Option<u32>> {
         let Some(value) = transaction.get(self.system, key)? else { return Ok(None) };
         let number = Reader::new(&value).u32("a number of four bytes is cut short");
         number.map(Some).map_err(|flaw| corrupt(keyspace::SYSTEM, key, flaw))
@@ -49,9 +49,10 @@ impl Orbweaver {
         if transaction.first(meta, range, Direction::Forward)?.is_none() {
             return Ok(());
         }
-        let space = self.system_u32(transaction, system_key::NEXT_SPACE)?.unwrap_or(FIRST_FREE_SPACE);
+        let next_space = Bytes::from_static(system_key::NEXT_SPACE);
+        let space = self.system_u32(transaction, &next_space)?.unwrap_or(FIRST_FREE_SPACE);
         let next = Bytes::copy_from_slice(&space.saturating_add(1).to_be_bytes());
-        transaction.put(self.system, Bytes::from_static(system_key::NEXT_SPACE), next)?;
+        transaction.put(self.system, next_space, next)?;
         self.put_garbage(transaction, &Garbage::Space(old))?;
         self.give_space(transaction, catalog, db, space)
     }

@@ -92,10 +92,10 @@ impl Orbweaver {
     }
 
     fn is_marked(&self, transaction: &mut Transaction<'_>) -> Result<bool> {
-        let key = records::system_key::FORMAT;
-        match transaction.get(self.system, key)? {
+        let key = Bytes::from_static(records::system_key::FORMAT);
+        match transaction.get(self.system, &key)? {
             Some(marker) if marker == records::marker() => Ok(true),
-            Some(_) => Err(corrupt(keyspace::SYSTEM, key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
+            Some(_) => Err(corrupt(keyspace::SYSTEM, &key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
             None => Ok(false),
         }
     }
@@ -175,40 +175,40 @@ impl Layout for Orbweaver {
     }
 
     fn meta_record(&self, at: &KeyAt) -> RecordKey {
-        (self.meta, at.lock_key())
+        (self.meta, at.lock_key().clone())
     }
 
     fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
         let key = at.lock_key();
-        let Some(value) = transaction.get(self.meta, &key)? else { return Ok(None) };
-        records::decode_meta(&value).map(Some).map_err(|flaw| corrupt(keyspace::META, &key, flaw))
+        let Some(value) = transaction.get(self.meta, key)? else { return Ok(None) };
+        records::decode_meta(&value).map(Some).map_err(|flaw| corrupt(keyspace::META, key, flaw))
     }
 
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
         let key = at.lock_key();
-        transaction.touch(&key)?;
+        transaction.touch(key)?;
         if let Some(old) = old {
             self.retire(transaction, old, new)?;
         }
         let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
-        self.move_expiry(transaction, &key, expiry(old), expiry(new))?;
-        self.move_field_expiry(transaction, &key, old, new)?;
+        self.move_expiry(transaction, key, expiry(old), expiry(new))?;
+        self.move_field_expiry(transaction, key, old, new)?;
         match new {
-            Some(new) => transaction.put(self.meta, key, records::encode_meta(new))?,
-            None => transaction.delete(self.meta, key)?,
+            Some(new) => transaction.put(self.meta, key.clone(), records::encode_meta(new))?,
+            None => transaction.delete(self.meta, key.clone())?,
         }
         Ok(())
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()> {
         let (from, to) = (from.lock_key(), to.lock_key());
-        transaction.touch(&from)?;
-        transaction.touch(&to)?;
-        self.move_expiry(transaction, &from, meta.expire_at_ms, None)?;
-        self.move_expiry(transaction, &to, None, meta.expire_at_ms)?;
-        self.move_field_expiry(transaction, &to, None, Some(meta))?;
-        transaction.delete(self.meta, from)?;
-        Ok(transaction.put(self.meta, to, records::encode_meta(meta))?)
+        transaction.touch(from)?;
+        transaction.touch(to)?;
+        self.move_expiry(transaction, from, meta.expire_at_ms, None)?;
+        self.move_expiry(transaction, to, None, meta.expire_at_ms)?;
+        self.move_field_expiry(transaction, to, None, Some(meta))?;
+        transaction.delete(self.meta, from.clone())?;
+        Ok(transaction.put(self.meta, to.clone(), records::encode_meta(meta))?)
     }
 
     fn keys(&self, space: u32, start: &[u8]) -> RecordRange {

@@ -109,7 +109,7 @@ impl Sweep<'_, '_> {
             // What cannot be read is left to the check to name.
             let keys = records.iter().filter_map(|(record, _)| {
                 let (_, space, key) = decode_expiry_key(record).ok()?;
-                Some((record.clone(), KeyAt { space, key }))
+                Some((record.clone(), KeyAt::new(space, key)))
             });
             let keys: Vec<(Bytes, KeyAt)> = keys.collect();
             if !keys.is_empty() {
@@ -237,7 +237,7 @@ impl Sweep<'_, '_> {
             let found = self.read(meta, &mut rest, limit)?;
             left = left.saturating_sub(found.len());
             if !found.is_empty() {
-                let keys: Vec<KeyAt> = found.iter().map(|(key, _)| KeyAt { space, key: key.slice(4.min(key.len())..) }).collect();
+                let keys: Vec<KeyAt> = found.iter().map(|(key, _)| KeyAt::new(space, key.slice(4.min(key.len())..))).collect();
                 let step = self.remove_keys(&keys);
                 self.count(step)?;
                 self.swept.more = true;
@@ -283,7 +283,7 @@ impl Sweep<'_, '_> {
 impl Orbweaver {
     /// A transaction that may change these keys, with their meta records read ahead.
     fn begin_on_keys<'s, 'a>(&self, store: &'s mut dyn Store, keys: impl Iterator<Item = &'a KeyAt> + Clone) -> Result<Transaction<'s>> {
-        let scope = Scope::Keys(keys.clone().map(KeyAt::lock_key).collect());
+        let scope = Scope::Keys(keys.clone().map(KeyAt::lock_key).cloned().collect());
         let mut transaction = Transaction::begin(store, scope)?;
         let metas: Vec<_> = keys.map(|at| self.meta_record(at)).collect();
         transaction.get_many(&metas)?;

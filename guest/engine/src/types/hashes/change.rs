@@ -5,8 +5,8 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::layout::field_expiry::{self, FieldExpiries};
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey};
+use crate::types::distinct;
 use bytes::Bytes;
-use std::collections::BTreeSet;
 
 /// A hash under change, stored by [`Change::finish`].
 pub(super) struct Change<'k> {
@@ -49,7 +49,7 @@ impl<'k> Change<'k> {
 
     /// Fields as they are stored, each once and in byte order, read at once.
     pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Vec<Stored>> {
-        let fields: BTreeSet<&Bytes> = fields.into_iter().collect();
+        let fields = distinct(fields);
         let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(self.at, self.hash.version, field)).collect();
         let values = if self.old.is_some() { db.transaction.get_many(&records)? } else { vec![None; records.len()] };
         let stored = fields.into_iter().zip(records).zip(values).map(|((field, record), value)| {
@@ -109,7 +109,7 @@ impl<'k> Change<'k> {
             other => other,
         };
         if self.old.as_ref().and_then(Meta::collection) == Some(self.hash) {
-            return Ok(db.transaction.touch(&self.at.lock_key())?);
+            return Ok(db.transaction.touch(self.at.lock_key())?);
         }
         db.write_collection(self.at, self.old.as_ref(), self.hash)
     }

@@ -59,7 +59,7 @@ pub fn count(db: &mut Db, at: &KeyAt) -> Result<u64> {
         return Ok(count);
     }
     let count = estimate::cardinality(&sketch.histogram()?);
-    if db.transaction.may_change(&at.lock_key()) {
+    if db.transaction.may_change(at.lock_key()) {
         sketch.keep_count(count);
         db.write_string(at, Some(&old), sketch.into_bytes(), old.expire_at_ms)?;
     }

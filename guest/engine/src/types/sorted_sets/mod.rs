@@ -13,6 +13,7 @@ pub mod algebra;
 pub mod ranges;
 mod ranks;
 
+use super::distinct;
 use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use crate::transaction::Scan;
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(crate) const SUM_IS_NAN: Error = Error::client("ERR resulting score is not a number (NaN)");
 
@@ -140,7 +141,7 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
         Some((old, set)) => (Some(old), set),
         None => (None, db.new_collection(Kind::SortedSet, None)?),
     };
-    let members: Vec<Bytes> = pairs.iter().map(|(_, member)| member).collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let members: Vec<Bytes> = distinct(pairs.iter().map(|(_, member)| member)).into_iter().cloned().collect();
     let before = if old.is_some() { scores_in(db, at, set, &members)? } else { vec![None; members.len()] };
     let mut after: BTreeMap<&Bytes, Option<f64>> = members.iter().zip(before.iter().copied()).collect();
     let mut done = Added::default();
@@ -194,9 +195,9 @@ pub fn increment(db: &mut Db, at: &KeyAt, member: Bytes, increment: f64, conditi
 /// See the module.
 pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let Some((old, set)) = find(db, at)? else { return Ok(0) };
-    let distinct: Vec<Bytes> = members.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-    let scores = scores_in(db, at, set, &distinct)?;
-    let present: Vec<Member> = distinct.into_iter().zip(scores).filter_map(|(member, score)| Some((member, score?))).collect();
+    let members: Vec<Bytes> = distinct(members).into_iter().cloned().collect();
+    let scores = scores_in(db, at, set, &members)?;
+    let present: Vec<Member> = members.into_iter().zip(scores).filter_map(|(member, score)| Some((member, score?))).collect();
     erase(db, at, (&old, set), &present, "zrem")
 }
 
@@ -329,7 +330,7 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
 /// Stores the head after members have changed: for watchers only where its count is the same.
 fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, set: Collection) -> Result<()> {
     if old.and_then(Meta::collection) == Some(set) {
-        return Ok(db.transaction.touch(&at.lock_key())?);
+        return Ok(db.transaction.touch(at.lock_key())?);
     }
     db.write_collection(at, old, set)
 }

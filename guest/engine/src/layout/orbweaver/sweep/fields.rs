@@ -49,7 +49,7 @@ impl Sweep<'_, '_> {
         let mut transaction = layout.begin_on_keys(self.store, hashes.iter().map(|due| &due.at))?;
         for due in hashes {
             // A hash that was renamed meanwhile has its lock under another key; the next sweep goes there.
-            if transaction.get(layout.field_expiry, &due.record)?.as_ref() != Some(&due.at.lock_key()) {
+            if transaction.get(layout.field_expiry, &due.record)?.as_ref() != Some(due.at.lock_key()) {
                 continue;
             }
             match layout.find_readable(&mut transaction, &due.at)?.filter(|meta| of_hash(Some(meta)).as_ref() == Some(&due.record)) {
@@ -91,7 +91,7 @@ impl Due {
     fn from_record((record, lock_key): (Bytes, Bytes)) -> Option<Self> {
         let mut reader = crate::codec::Reader::new(&lock_key);
         let space = reader.u32("a space is cut short").ok()?;
-        let at = KeyAt { space, key: reader.rest() };
+        let at = KeyAt::new(space, reader.rest());
         decode(&record).is_ok().then_some(Self { record, at })
     }
 }

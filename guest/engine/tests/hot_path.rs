@@ -1,0 +1,56 @@
+//! What the main commands cost, alone and in pipelines: counts, which no clock disturbs.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod common;
+mod measured;
+
+use measured::workload::Operation;
+use measured::{Cost, Measured};
+use orbweaver_engine::store::MemoryStore;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const PIPELINE: usize = 32;
+
+/// The cost of one call of the engine that brings `pipeline` requests, and how often the engine allocates for it. The second such
+/// call: the first one makes what later ones find.
+fn cost(operation: Operation, pipeline: usize) -> (Cost, usize) {
+    let mut measured = Measured::on(MemoryStore::new());
+    measured.client.exchange(operation.preparation(2 * pipeline));
+    measured.cost_of_many(operation, 0, pipeline);
+    measured.cost_of_many(operation, pipeline, pipeline)
+}
+
+/// One test, as other threads of the process would allocate beside it.
+#[test]
+fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
+    // Alone: calls, records read, records put, records deleted. In a pipeline: calls for all of it. Then the most allocations, alone and
+    // in a pipeline.
+    let table = [
+        (Operation::Set, (3, 1, 1, 0), 3, 20, 299),
+        (Operation::Get, (3, 1, 0, 0), 3, 10, 218),
+        (Operation::Incr, (3, 1, 1, 0), 3, 22, 362),
+        (Operation::HSet, (4, 2, 1, 0), 3 + PIPELINE, 29, 591),
+        (Operation::HGet, (4, 2, 0, 0), 3 + PIPELINE, 12, 287),
+        (Operation::LPush, (3, 1, 2, 0), 3, 23, 324),
+        (Operation::LPop, (4, 2, 1, 1), 3 + PIPELINE, 26, 425),
+        (Operation::SAdd, (4, 2, 2, 0), 3 + PIPELINE, 26, 424),
+        (Operation::ZAdd, (4, 2, 3, 0), 3 + PIPELINE, 37, 749),
+        (Operation::ZScore, (4, 2, 0, 0), 3 + PIPELINE, 16, 376),
+        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
+        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
+        (Operation::ZRange, (4, 101, 0, 0), 3 + PIPELINE, 21, 532),
+    ];
+    assert_eq!(table.map(|(operation, ..)| operation), Operation::ALL);
+    for (operation, alone, calls, most_alone, most) in table {
+        let (cost, allocations) = self::cost(operation, 1);
+        assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), alone, "{operation:?}");
+        assert!(allocations <= most_alone, "{operation:?}: {allocations} allocations");
+        let (cost, allocations) = self::cost(operation, PIPELINE);
+        assert_eq!(cost.calls, calls, "{operation:?} in a pipeline");
+        assert!(allocations <= most, "{operation:?} in a pipeline: {allocations} allocations");
+    }
+}
