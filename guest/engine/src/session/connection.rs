@@ -52,7 +52,7 @@ pub struct Connection {
     pub watched: Vec<Watched>,
     /// What it has subscribed to.
     pub subscriptions: Subscriptions,
-    /// To be closed once its replies are sent; set by [`Connections::close`].
+    /// To be closed once its replies are sent; set by `Connections::close`.
     pub closing: bool,
     /// To be closed without them.
     pub mute: bool,
