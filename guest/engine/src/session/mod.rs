@@ -33,6 +33,7 @@ use connection::Connections;
 use plan::{Job, Planned, Work};
 use pubsub::Push;
 use run::{Done, Message, Product};
+use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
@@ -85,7 +86,7 @@ impl Answer {
         self.needed = if self.needed == BLOCKED { 0 } else { self.needed };
         match () {
             () if silent => {}
-            () if self.output.is_empty() => self.output = reply,
+            () if self.output.capacity() == 0 => self.output = reply,
             () => self.output.extend_from_slice(&reply),
         }
     }
@@ -329,6 +330,7 @@ impl Engine {
         let jobs = std::mem::take(group);
         let done = self.run_group(&jobs, now_ms);
         self.has_committed |= jobs.iter().any(Job::needs_the_store);
+        make_room(&jobs, &done, answers);
         let mut bytes = 0;
         for (job, Done { product, messages }) in jobs.iter().zip(done) {
             if let Some(answer) = answers.at(job.delivery) {
@@ -372,6 +374,24 @@ impl Engine {
             if self.connections.get(connection).is_some_and(|connection| connection.mute) {
                 answer.output.clear();
             }
+        }
+    }
+}
+
+/// Makes room for large replies, all those to a delivery at once: an output that grew with each of them would take their size again
+/// and again while it is moved.
+fn make_room(jobs: &[Job], done: &[Done], answers: &mut Answers) {
+    let length = |done: &Done| if let Product::Reply(reply) = &done.product { reply.len() } else { 0 };
+    if done.iter().map(length).sum::<usize>() <= MAX_MESSAGE_BYTES {
+        return;
+    }
+    let mut lengths: BTreeMap<usize, usize> = BTreeMap::new();
+    for (job, done) in jobs.iter().zip(done).filter(|(job, _)| !job.silent) {
+        *lengths.entry(job.delivery).or_default() += length(done);
+    }
+    for (delivery, length) in lengths {
+        if let Some(answer) = answers.at(delivery) {
+            answer.output.reserve_exact(length);
         }
     }
 }
