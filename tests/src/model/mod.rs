@@ -1,6 +1,6 @@
 //! A database as plain maps: what the engine's replies are held against, on every store.
 //!
-//! [`Model::apply`] answers a command as Redis does. It knows the forms that [`generator`] makes and no others; [`prove`] runs both
+//! [`Model::apply`] answers a command as Redis does. It knows the forms that `generator.rs` makes and no others; [`prove`] runs both
 //! side by side. Where Redis leaves an order free (HGETALL, SMEMBERS), it is the byte order that Orbweaver answers in.
 
 mod generator;
