@@ -38,8 +38,12 @@ impl Engine {
     /// Store errors. Records that cannot be read are passed over; [`Engine::check`] names them.
     pub fn sweep(&mut self, budget: usize) -> Result<Swept> {
         let now_ms = self.environment.now_us() / 1000;
-        if self.catalog_epoch.is_none() {
-            self.load_catalog()?;
+        if self.catalog_epoch.is_none() && self.server.settings.notify_keyspace_events.tell_anything() {
+            match self.load_catalog() {
+                // Nobody can tell which db a key was in: there is nothing to tell.
+                Err(Error::Corrupt(_)) => {}
+                loaded => loaded?,
+            }
         }
         let Self { store, layout, catalog, server, happened, .. } = self;
         let mut events = Events::new(server.wanted_events());
