@@ -52,6 +52,8 @@ fn a_flaw_that_does_not_exist_is_refused() {
 }
 
 const PARTICIPANTS: usize = 3;
+/// A flaw shows where participants get into each other's way, which one run may miss.
+const MOST_RUNS: usize = 10;
 
 #[test]
 fn instances_that_share_a_store_see_it_pass() {
@@ -69,8 +71,10 @@ fn instances_that_share_a_store_find_what_one_conversation_cannot() {
         ("LosesUpdates", "colliding transactions lose no update"),
         ("SharesExclusive", "an exclusive transaction runs alone"),
     ] {
-        let outcome = outcome(&mut contend(PARTICIPANTS, Some(flaw))).unwrap();
-        assert_eq!(outcome.code, Some(1), "{flaw}: {outcome:#?}");
-        assert!(failed(&outcome).contains(&expected), "{flaw}: {outcome:#?}");
+        let is_found = (0..MOST_RUNS).any(|_| {
+            let run = outcome(&mut contend(PARTICIPANTS, Some(flaw))).unwrap();
+            run.code == Some(1) && failed(&run).contains(&expected)
+        });
+        assert!(is_found, "{flaw} shows in none of {MOST_RUNS} runs");
     }
 }
