@@ -1,4 +1,4 @@
-//! Folders of the cache that hold what tests need from a package registry, as pinned by files of the repository.
+//! Folders that hold what tests need from a package registry, as pinned by files of the repository: most are in the cache.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -18,6 +18,11 @@ impl Installation {
     /// The folder `name` of the cache, to be installed as `pins` (the text of requirement files or lock files) say.
     pub fn new(name: &str, pins: &[&str]) -> Result<Self> {
         Ok(Self { folder: cache_folder()?.join(name), pins: pins.concat() })
+    }
+
+    /// A folder elsewhere, to be installed as `pins` say.
+    pub fn at(folder: PathBuf, pins: &str) -> Self {
+        Self { folder, pins: pins.to_owned() }
     }
 
     /// Where it is.
@@ -57,7 +62,7 @@ mod tests {
     #[test]
     fn what_is_installed_stays_until_the_pins_change_and_what_broke_off_is_done_again() {
         let folder = env::temp_dir().join(format!("orbweaver-installation-{}", std::process::id()));
-        let with = |pins: &str| Installation { folder: folder.clone(), pins: pins.to_owned() };
+        let with = |pins: &str| Installation::at(folder.clone(), pins);
         assert!(with("1").install_missing(|_| bail!("no network")).is_err());
         with("1").install_missing(|folder| Ok(fs::write(folder.join("old"), "")?)).unwrap();
         with("1").install_missing(|_| bail!("it is there")).unwrap();

@@ -23,5 +23,10 @@ fn install(folder: &Path) -> Result<()> {
     println!("Installing ioredis and node-redis into {}", folder.display());
     fs::write(folder.join("package.json"), PACKAGE)?;
     fs::write(folder.join("package-lock.json"), LOCK)?;
+    install_locked(folder)
+}
+
+/// Installs what the lock file in `folder` names, into its `node_modules`.
+pub fn install_locked(folder: &Path) -> Result<()> {
     command::run(Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(folder))
 }

@@ -416,8 +416,9 @@ impl<'s> Runner<'_, 's> {
 
     /// Runs operations until one fails: then none has an effect. Only what concerns the whole group is returned as an error.
     fn operate(&mut self, operations: &Operations) -> Result<std::result::Result<Vec<Outcome>, OperationError>> {
-        let (savepoint, versions, catalog) = (self.transaction.savepoint(), *self.versions, self.catalog.clone());
-        let appeared = self.appeared.len();
+        let (savepoint, versions, appeared) = (self.transaction.savepoint(), *self.versions, self.appeared.len());
+        // Only exclusive operations change which space a db stands for.
+        let catalog = operations.has(Access::Exclusive).then(|| self.catalog.clone());
         self.events.reads_only = false;
         let mut outcomes = Vec::with_capacity(operations.list.len());
         for (position, operation) in operations.list.iter().enumerate() {
@@ -429,7 +430,9 @@ impl<'s> Runner<'_, 's> {
                     self.transaction.undo_to(savepoint);
                     self.appeared.truncate(appeared);
                     *self.versions = versions;
-                    *self.catalog = catalog;
+                    if let Some(catalog) = catalog {
+                        *self.catalog = catalog;
+                    }
                     self.events.take();
                     return Ok(Err(OperationError { position: Some(position), failure: error.into() }));
                 }
