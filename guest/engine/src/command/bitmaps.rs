@@ -3,7 +3,7 @@
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
-use super::{Command, Context, Group, Run};
+use super::{Command, Context, Group};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::number::parse_i64;
@@ -29,28 +29,16 @@ const ONLY_GET: Error = Error::client("ERR BITFIELD_RO only supports the GET sub
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    row("bitcount", -2, READ, KeySpec::FIRST, "2.6.0", "Counts the bits of a string that are set.", bitcount),
-    row("bitfield", -2, WRITE, KeySpec::FIRST, "3.2.0", "Reads and changes integers of any width in a string.", bitfield),
-    row("bitfield_ro", -2, FAST_READ, KeySpec::FIRST, "6.0.0", "Reads integers of any width in a string.", bitfield_ro),
-    row("bitop", -4, WRITE, BEHIND_THE_OPERATION, "2.6.0", "Combines strings bit by bit and stores the result.", bitop),
-    row("bitpos", -3, READ, KeySpec::FIRST, "2.8.7", "Finds the first bit of a string that is set or clear.", bitpos),
-    row("getbit", 3, FAST_READ, KeySpec::FIRST, "2.2.0", "Returns a bit of a string.", getbit),
-    row("setbit", 4, WRITE, KeySpec::FIRST, "2.2.0", "Sets or clears a bit of a string.", setbit),
+    Group::Bitmap.row("bitcount", -2, READ, "2.6.0", "Counts the bits of a string that are set.", bitcount),
+    Group::Bitmap.row("bitfield", -2, WRITE, "3.2.0", "Reads and changes integers of any width in a string.", bitfield),
+    Group::Bitmap.row("bitfield_ro", -2, FAST_READ, "6.0.0", "Reads integers of any width in a string.", bitfield_ro),
+    Group::Bitmap
+        .row("bitop", -4, WRITE, "2.6.0", "Combines strings bit by bit and stores the result.", bitop)
+        .with_keys(BEHIND_THE_OPERATION),
+    Group::Bitmap.row("bitpos", -3, READ, "2.8.7", "Finds the first bit of a string that is set or clear.", bitpos),
+    Group::Bitmap.row("getbit", 3, FAST_READ, "2.2.0", "Returns a bit of a string.", getbit),
+    Group::Bitmap.row("setbit", 4, WRITE, "2.2.0", "Sets or clears a bit of a string.", setbit),
 ];
-
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
-const fn row(
-    name: &'static str,
-    arity: i32,
-    flags: Flags,
-    keys: KeySpec,
-    since: &'static str,
-    summary: &'static str,
-    run: Handler,
-) -> Command {
-    Command { name, arity, flags, keys, group: Group::Bitmap, since, summary, subcommands: &[], run: Run::Data(run) }
-}
 
 fn getbit(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let offset = bit_offset(&context.db, context.arg(2))?;

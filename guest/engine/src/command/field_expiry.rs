@@ -2,9 +2,8 @@
 
 use super::expiry::{Time, Unit, invalid};
 use super::flags::Flags;
-use super::hashes::row;
 use super::options::{integer, is_word, length};
-use super::{Command, Context};
+use super::{Command, Context, Group};
 use crate::error::{Error, Result};
 use crate::layout::KeyAt;
 use crate::number::parse_i64;
@@ -20,15 +19,15 @@ const GROWING_WRITE: Flags = WRITE.and(Flags::DENYOOM);
 
 /// The rows of this file.
 pub const COMMANDS: &[Command] = &[
-    row("hexpire", -6, GROWING_WRITE, "7.4.0", "Lets fields expire after some seconds.", hexpire),
-    row("hexpireat", -6, GROWING_WRITE, "7.4.0", "Lets fields expire at a Unix time in seconds.", hexpireat),
-    row("hexpiretime", -5, READ, "7.4.0", "Tells the Unix times in seconds when fields expire.", hexpiretime),
-    row("hpersist", -5, WRITE, "7.4.0", "Takes the expiries of fields away.", hpersist),
-    row("hpexpire", -6, GROWING_WRITE, "7.4.0", "Lets fields expire after some milliseconds.", hpexpire),
-    row("hpexpireat", -6, GROWING_WRITE, "7.4.0", "Lets fields expire at a Unix time in milliseconds.", hpexpireat),
-    row("hpexpiretime", -5, READ, "7.4.0", "Tells the Unix times in milliseconds when fields expire.", hpexpiretime),
-    row("hpttl", -5, READ, "7.4.0", "Tells in how many milliseconds fields expire.", hpttl),
-    row("httl", -5, READ, "7.4.0", "Tells in how many seconds fields expire.", httl),
+    Group::Hash.row("hexpire", -6, GROWING_WRITE, "7.4.0", "Lets fields expire after some seconds.", hexpire),
+    Group::Hash.row("hexpireat", -6, GROWING_WRITE, "7.4.0", "Lets fields expire at a Unix time in seconds.", hexpireat),
+    Group::Hash.row("hexpiretime", -5, READ, "7.4.0", "Tells the Unix times in seconds when fields expire.", hexpiretime),
+    Group::Hash.row("hpersist", -5, WRITE, "7.4.0", "Takes the expiries of fields away.", hpersist),
+    Group::Hash.row("hpexpire", -6, GROWING_WRITE, "7.4.0", "Lets fields expire after some milliseconds.", hpexpire),
+    Group::Hash.row("hpexpireat", -6, GROWING_WRITE, "7.4.0", "Lets fields expire at a Unix time in milliseconds.", hpexpireat),
+    Group::Hash.row("hpexpiretime", -5, READ, "7.4.0", "Tells the Unix times in milliseconds when fields expire.", hpexpiretime),
+    Group::Hash.row("hpttl", -5, READ, "7.4.0", "Tells in how many milliseconds fields expire.", hpttl),
+    Group::Hash.row("httl", -5, READ, "7.4.0", "Tells in how many seconds fields expire.", httl),
 ];
 
 /// The latest time at which a field may expire, in milliseconds (`HFE_MAX_ABS_TIME_MSEC` in Redis' `t_hash.c`).

@@ -1,10 +1,9 @@
 //! Hash commands: <https://redis.io/docs/latest/commands/?group=hash>
 
 use super::flags::Flags;
-use super::keyspec::KeySpec;
 use super::options::{draw_with, integer, length};
 use super::scan;
-use super::{Command, Context, Group, Run, reply_value};
+use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::number::LongDouble;
 use crate::resp::reply::{Protocol, Reply};
@@ -22,31 +21,25 @@ const FAST_REMOVAL: Flags = Flags::WRITE.and(Flags::FAST);
 
 /// The rows of this file.
 pub const COMMANDS: &[Command] = &[
-    row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel),
-    row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists),
-    row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget),
-    row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall),
-    row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby),
-    row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat),
-    row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys),
-    row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen),
-    row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget),
-    row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset),
-    row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),
-    row("hscan", -3, READ, "2.8.0", "Iterates over fields and values in steps.", hscan),
-    row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset),
-    row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx),
-    row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen),
-    row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals),
+    Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel),
+    Group::Hash.row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists),
+    Group::Hash.row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget),
+    Group::Hash.row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall),
+    Group::Hash.row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby),
+    Group::Hash.row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat),
+    Group::Hash.row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys),
+    Group::Hash.row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen),
+    Group::Hash.row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget),
+    Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset),
+    Group::Hash.row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),
+    Group::Hash.row("hscan", -3, READ, "2.8.0", "Iterates over fields and values in steps.", hscan),
+    Group::Hash.row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset),
+    Group::Hash.row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx),
+    Group::Hash.row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen),
+    Group::Hash.row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals),
 ];
 
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
 /// A row of the group: every command has its one key in the first place.
-pub(super) const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: Handler) -> Command {
-    Command { name, arity, flags, keys: KeySpec::FIRST, group: Group::Hash, since, summary, subcommands: &[], run: Run::Data(run) }
-}
-
 fn hset(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let added = set_pairs(context)?;
     reply.integer(length(added));

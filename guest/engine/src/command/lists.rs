@@ -3,7 +3,7 @@
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
-use super::{Command, Context, Group, Run, reply_value};
+use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
 use crate::number::parse_i64;
@@ -25,42 +25,32 @@ const COUNTED: KeySpec = KeySpec::Counted { count_at: 1, also: 0 };
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    row("lindex", 3, READ, "1.0.0", "Returns the element at a position.", lindex),
-    row("linsert", 5, WRITE, "2.2.0", "Inserts an element beside another.", linsert),
-    row("llen", 2, FAST_READ, "1.0.0", "Returns how many elements a list has.", llen),
-    with_keys(SOURCE_AND_DESTINATION, row("lmove", 5, WRITE, "6.2.0", "Moves an element from an end of a list to one of another.", lmove)),
-    with_keys(
-        COUNTED,
-        row("lmpop", -4, REMOVAL.and(Flags::MOVABLEKEYS), "7.0.0", "Removes elements from an end of the first list that exists.", lmpop),
-    ),
-    row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop),
-    row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
-    row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush),
-    row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
-    row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange),
-    row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
-    row("lset", 4, WRITE, "1.0.0", "Replaces the element at a position.", lset),
-    row("ltrim", 4, REMOVAL, "1.0.0", "Keeps the elements between two positions only.", ltrim),
-    row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop),
-    with_keys(
-        SOURCE_AND_DESTINATION,
-        row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush),
-    ),
-    row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush),
-    row("rpushx", -3, FAST_WRITE, "2.2.0", "Puts elements behind the last one of a list that exists.", rpushx),
+    Group::List.row("lindex", 3, READ, "1.0.0", "Returns the element at a position.", lindex),
+    Group::List.row("linsert", 5, WRITE, "2.2.0", "Inserts an element beside another.", linsert),
+    Group::List.row("llen", 2, FAST_READ, "1.0.0", "Returns how many elements a list has.", llen),
+    Group::List
+        .row("lmove", 5, WRITE, "6.2.0", "Moves an element from an end of a list to one of another.", lmove)
+        .with_keys(SOURCE_AND_DESTINATION),
+    Group::List
+        .row("lmpop", -4, REMOVAL.and(Flags::MOVABLEKEYS), "7.0.0", "Removes elements from an end of the first list that exists.", lmpop)
+        .with_keys(COUNTED),
+    Group::List.row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop),
+    Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
+    Group::List.row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush),
+    Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
+    Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange),
+    Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
+    Group::List.row("lset", 4, WRITE, "1.0.0", "Replaces the element at a position.", lset),
+    Group::List.row("ltrim", 4, REMOVAL, "1.0.0", "Keeps the elements between two positions only.", ltrim),
+    Group::List.row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop),
+    Group::List
+        .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
+        .with_keys(SOURCE_AND_DESTINATION),
+    Group::List.row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush),
+    Group::List.row("rpushx", -3, FAST_WRITE, "2.2.0", "Puts elements behind the last one of a list that exists.", rpushx),
 ];
 
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
 /// A row of the group: most commands have their one key in the first place.
-const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: Handler) -> Command {
-    Command { name, arity, flags, keys: KeySpec::FIRST, group: Group::List, since, summary, subcommands: &[], run: Run::Data(run) }
-}
-
-const fn with_keys(keys: KeySpec, row: Command) -> Command {
-    Command { keys, ..row }
-}
-
 fn lpush(context: &mut Context, reply: &mut Reply) -> Result<()> {
     push(context, reply, End::Head)
 }

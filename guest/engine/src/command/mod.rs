@@ -79,6 +79,12 @@ impl Command {
         Self { name, arity, flags, keys: KeySpec::None, group, since, summary, subcommands: &[], run }
     }
 
+    /// The row with other keys.
+    #[must_use]
+    pub const fn with_keys(self, keys: KeySpec) -> Self {
+        Self { keys, ..self }
+    }
+
     /// Whether a request of `count` arguments, the name included, fits the arity.
     #[must_use]
     pub fn takes(&self, count: usize) -> bool {
@@ -152,7 +158,25 @@ pub enum Group {
     Pika,
 }
 
+/// What runs a command on data.
+pub type DataHandler = fn(&mut Context, &mut Reply) -> Result<()>;
+
 impl Group {
+    /// A row of a command of the group that works on data: on the key that is its first argument, unless [`Command::with_keys`] says
+    /// otherwise.
+    #[must_use]
+    pub const fn row(
+        self,
+        name: &'static str,
+        arity: i32,
+        flags: Flags,
+        since: &'static str,
+        summary: &'static str,
+        run: DataHandler,
+    ) -> Command {
+        Command { name, arity, flags, keys: KeySpec::FIRST, group: self, since, summary, subcommands: &[], run: Run::Data(run) }
+    }
+
     /// The name in Redis' documentation.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -178,7 +202,7 @@ impl Group {
 /// What runs a command.
 pub enum Run {
     /// Works on data, within a transaction. May run more than once (after a conflict), so it changes nothing but the transaction.
-    Data(fn(&mut Context, &mut Reply) -> Result<()>),
+    Data(DataHandler),
     /// As `Data`, but where there is nothing to take it may wait: the reply is then what is said where that is not allowed.
     Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.

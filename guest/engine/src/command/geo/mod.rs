@@ -5,7 +5,7 @@ mod search;
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
-use super::{Command, Context, Group, Run};
+use super::{Command, Group};
 use crate::error::{Error, Result, texts};
 use crate::number::parse_double;
 use crate::resp::reply::Reply;
@@ -18,55 +18,23 @@ const STORE_WORDS: &[&str] = &["store", "storedist"];
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    row("geoadd", -5, WRITE, KeySpec::FIRST, "3.2.0", "Adds places, or moves them.", members::geoadd),
-    row("geodist", -4, READ, KeySpec::FIRST, "3.2.0", "Returns the distance between two places.", members::geodist),
-    row("geohash", -2, READ, KeySpec::FIRST, "3.2.0", "Returns the geohashes of places.", members::geohash),
-    row("geopos", -2, READ, KeySpec::FIRST, "3.2.0", "Returns the longitudes and latitudes of places.", members::geopos),
-    row(
-        "georadius",
-        -6,
-        MAY_STORE,
-        KeySpec::Stored { from: 6, words: STORE_WORDS, others: &[] },
-        "3.2.0",
-        "Returns or stores the places around a point.",
-        search::georadius,
-    ),
-    row("georadius_ro", -6, READ, KeySpec::FIRST, "3.2.10", "Returns the places around a point.", search::georadius_ro),
-    row(
-        "georadiusbymember",
-        -5,
-        MAY_STORE,
-        KeySpec::Stored { from: 5, words: STORE_WORDS, others: &[] },
-        "3.2.0",
-        "Returns or stores the places around one of them.",
-        search::georadiusbymember,
-    ),
-    row("georadiusbymember_ro", -5, READ, KeySpec::FIRST, "3.2.10", "Returns the places around one of them.", search::georadiusbymember_ro),
-    row("geosearch", -7, READ, KeySpec::FIRST, "6.2.0", "Returns the places within a circle or a box.", search::geosearch),
-    row(
-        "geosearchstore",
-        -8,
-        WRITE,
-        KeySpec::Range { first: 1, last: 2, step: 1 },
-        "6.2.0",
-        "Stores the places within a circle or a box.",
-        search::geosearchstore,
-    ),
+    Group::Geo.row("geoadd", -5, WRITE, "3.2.0", "Adds places, or moves them.", members::geoadd),
+    Group::Geo.row("geodist", -4, READ, "3.2.0", "Returns the distance between two places.", members::geodist),
+    Group::Geo.row("geohash", -2, READ, "3.2.0", "Returns the geohashes of places.", members::geohash),
+    Group::Geo.row("geopos", -2, READ, "3.2.0", "Returns the longitudes and latitudes of places.", members::geopos),
+    Group::Geo
+        .row("georadius", -6, MAY_STORE, "3.2.0", "Returns or stores the places around a point.", search::georadius)
+        .with_keys(KeySpec::Stored { from: 6, words: STORE_WORDS, others: &[] }),
+    Group::Geo.row("georadius_ro", -6, READ, "3.2.10", "Returns the places around a point.", search::georadius_ro),
+    Group::Geo
+        .row("georadiusbymember", -5, MAY_STORE, "3.2.0", "Returns or stores the places around one of them.", search::georadiusbymember)
+        .with_keys(KeySpec::Stored { from: 5, words: STORE_WORDS, others: &[] }),
+    Group::Geo.row("georadiusbymember_ro", -5, READ, "3.2.10", "Returns the places around one of them.", search::georadiusbymember_ro),
+    Group::Geo.row("geosearch", -7, READ, "6.2.0", "Returns the places within a circle or a box.", search::geosearch),
+    Group::Geo
+        .row("geosearchstore", -8, WRITE, "6.2.0", "Stores the places within a circle or a box.", search::geosearchstore)
+        .with_keys(KeySpec::Range { first: 1, last: 2, step: 1 }),
 ];
-
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
-const fn row(
-    name: &'static str,
-    arity: i32,
-    flags: Flags,
-    keys: KeySpec,
-    since: &'static str,
-    summary: &'static str,
-    run: Handler,
-) -> Command {
-    Command { name, arity, flags, keys, group: Group::Geo, since, summary, subcommands: &[], run: Run::Data(run) }
-}
 
 /// A longitude and a latitude.
 ///

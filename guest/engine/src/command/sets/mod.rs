@@ -7,7 +7,7 @@ use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::length;
 use super::scan;
-use super::{Command, Context, Group, Run};
+use super::{Command, Context, Group};
 use crate::error::Result;
 use crate::resp::reply::Reply;
 use crate::scan::Step;
@@ -27,40 +27,28 @@ const COUNTED: KeySpec = KeySpec::Counted { count_at: 1, also: 0 };
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    row("sadd", -3, WRITE.and(Flags::FAST), ONE, "1.0.0", "Adds members, and returns how many are new.", sadd),
-    row("scard", 2, FAST_READ, ONE, "1.0.0", "Returns how many members a set has.", scard),
-    row("sdiff", -2, READ, ALL, "1.0.0", "Returns the members of the first set that no other has.", algebra::sdiff),
-    row("sdiffstore", -3, WRITE, ALL, "1.0.0", "Stores the difference of sets.", algebra::sdiffstore),
-    row("sinter", -2, READ, ALL, "1.0.0", "Returns the members that all sets have.", algebra::sinter),
-    row("sintercard", -3, READ.and(Flags::MOVABLEKEYS), COUNTED, "7.0.0", "Counts the members that all sets have.", algebra::sintercard),
-    row("sinterstore", -3, WRITE, ALL, "1.0.0", "Stores the intersection of sets.", algebra::sinterstore),
-    row("sismember", 3, FAST_READ, ONE, "1.0.0", "Tells whether a set has a member.", sismember),
-    row("smembers", 2, READ, ONE, "1.0.0", "Returns all members.", smembers),
-    row("smismember", -3, FAST_READ, ONE, "6.2.0", "Tells which of several members a set has.", smismember),
-    row("smove", 4, FAST_REMOVAL, TWO, "1.0.0", "Moves a member from one set to another.", smove),
-    row("spop", -2, FAST_REMOVAL, ONE, "1.0.0", "Removes members drawn at random and returns them.", random::spop),
-    row("srandmember", -2, READ, ONE, "1.0.0", "Returns members drawn at random.", random::srandmember),
-    row("srem", -3, FAST_REMOVAL, ONE, "1.0.0", "Removes members.", srem),
-    row("sscan", -3, READ, ONE, "2.8.0", "Iterates over members in steps.", sscan),
-    row("sunion", -2, READ, ALL, "1.0.0", "Returns the members that any set has.", algebra::sunion),
-    row("sunionstore", -3, WRITE, ALL, "1.0.0", "Stores the union of sets.", algebra::sunionstore),
+    Group::Set.row("sadd", -3, WRITE.and(Flags::FAST), "1.0.0", "Adds members, and returns how many are new.", sadd).with_keys(ONE),
+    Group::Set.row("scard", 2, FAST_READ, "1.0.0", "Returns how many members a set has.", scard).with_keys(ONE),
+    Group::Set.row("sdiff", -2, READ, "1.0.0", "Returns the members of the first set that no other has.", algebra::sdiff).with_keys(ALL),
+    Group::Set.row("sdiffstore", -3, WRITE, "1.0.0", "Stores the difference of sets.", algebra::sdiffstore).with_keys(ALL),
+    Group::Set.row("sinter", -2, READ, "1.0.0", "Returns the members that all sets have.", algebra::sinter).with_keys(ALL),
+    Group::Set
+        .row("sintercard", -3, READ.and(Flags::MOVABLEKEYS), "7.0.0", "Counts the members that all sets have.", algebra::sintercard)
+        .with_keys(COUNTED),
+    Group::Set.row("sinterstore", -3, WRITE, "1.0.0", "Stores the intersection of sets.", algebra::sinterstore).with_keys(ALL),
+    Group::Set.row("sismember", 3, FAST_READ, "1.0.0", "Tells whether a set has a member.", sismember).with_keys(ONE),
+    Group::Set.row("smembers", 2, READ, "1.0.0", "Returns all members.", smembers).with_keys(ONE),
+    Group::Set.row("smismember", -3, FAST_READ, "6.2.0", "Tells which of several members a set has.", smismember).with_keys(ONE),
+    Group::Set.row("smove", 4, FAST_REMOVAL, "1.0.0", "Moves a member from one set to another.", smove).with_keys(TWO),
+    Group::Set.row("spop", -2, FAST_REMOVAL, "1.0.0", "Removes members drawn at random and returns them.", random::spop).with_keys(ONE),
+    Group::Set.row("srandmember", -2, READ, "1.0.0", "Returns members drawn at random.", random::srandmember).with_keys(ONE),
+    Group::Set.row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem).with_keys(ONE),
+    Group::Set.row("sscan", -3, READ, "2.8.0", "Iterates over members in steps.", sscan).with_keys(ONE),
+    Group::Set.row("sunion", -2, READ, "1.0.0", "Returns the members that any set has.", algebra::sunion).with_keys(ALL),
+    Group::Set.row("sunionstore", -3, WRITE, "1.0.0", "Stores the union of sets.", algebra::sunionstore).with_keys(ALL),
 ];
 
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
 /// A row of the group.
-const fn row(
-    name: &'static str,
-    arity: i32,
-    flags: Flags,
-    keys: KeySpec,
-    since: &'static str,
-    summary: &'static str,
-    run: Handler,
-) -> Command {
-    Command { name, arity, flags, keys, group: Group::Set, since, summary, subcommands: &[], run: Run::Data(run) }
-}
-
 fn sadd(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
     let added = sets::add(&mut context.db, &at, context.args.get(2..).unwrap_or_default())?;

@@ -11,7 +11,7 @@ pub(super) use popping::{multiple, pop_multiple};
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
-use super::{Command, Context, Group, Run};
+use super::{Command, Group};
 use crate::error::{Error, Result};
 use crate::number::parse_i64;
 use crate::resp::reply::{Protocol, Reply};
@@ -36,28 +36,24 @@ const DESTINATION_AND_KEY: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd),
-    row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),
-    row("zcount", 4, FAST_READ, "2.0.0", "Returns how many members have scores in a range.", ranges::zcount),
-    Command { keys: KEYS, ..row("zdiff", -3, READ_OF_MANY, "6.2.0", "Returns the difference of sorted sets.", algebra::zdiff) },
-    Command {
-        keys: DESTINATION_AND_KEYS,
-        ..row("zdiffstore", -4, STORE_OF_MANY, "6.2.0", "Stores the difference of sorted sets.", algebra::zdiffstore)
-    },
-    row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby),
-    Command { keys: KEYS, ..row("zinter", -3, READ_OF_MANY, "6.2.0", "Returns the intersection of sorted sets.", algebra::zinter) },
-    Command {
-        keys: KEYS,
-        ..row("zintercard", -3, READ_OF_MANY, "7.0.0", "Returns how many members several sorted sets have in common.", algebra::zintercard)
-    },
-    Command {
-        keys: DESTINATION_AND_KEYS,
-        ..row("zinterstore", -4, STORE_OF_MANY, "2.0.0", "Stores the intersection of sorted sets.", algebra::zinterstore)
-    },
-    row("zlexcount", 4, FAST_READ, "2.8.9", "Returns how many members are between two in byte order.", ranges::zlexcount),
-    Command {
-        keys: KEYS,
-        ..row(
+    Group::SortedSet.row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd),
+    Group::SortedSet.row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),
+    Group::SortedSet.row("zcount", 4, FAST_READ, "2.0.0", "Returns how many members have scores in a range.", ranges::zcount),
+    Group::SortedSet.row("zdiff", -3, READ_OF_MANY, "6.2.0", "Returns the difference of sorted sets.", algebra::zdiff).with_keys(KEYS),
+    Group::SortedSet
+        .row("zdiffstore", -4, STORE_OF_MANY, "6.2.0", "Stores the difference of sorted sets.", algebra::zdiffstore)
+        .with_keys(DESTINATION_AND_KEYS),
+    Group::SortedSet.row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby),
+    Group::SortedSet.row("zinter", -3, READ_OF_MANY, "6.2.0", "Returns the intersection of sorted sets.", algebra::zinter).with_keys(KEYS),
+    Group::SortedSet
+        .row("zintercard", -3, READ_OF_MANY, "7.0.0", "Returns how many members several sorted sets have in common.", algebra::zintercard)
+        .with_keys(KEYS),
+    Group::SortedSet
+        .row("zinterstore", -4, STORE_OF_MANY, "2.0.0", "Stores the intersection of sorted sets.", algebra::zinterstore)
+        .with_keys(DESTINATION_AND_KEYS),
+    Group::SortedSet.row("zlexcount", 4, FAST_READ, "2.8.9", "Returns how many members are between two in byte order.", ranges::zlexcount),
+    Group::SortedSet
+        .row(
             "zmpop",
             -4,
             REMOVAL.and(Flags::MOVABLEKEYS),
@@ -65,39 +61,54 @@ pub const COMMANDS: &[Command] = &[
             "Removes members from an end of the first sorted set that has any.",
             popping::zmpop,
         )
-    },
-    row("zmscore", -3, FAST_READ, "6.2.0", "Returns the scores of several members.", members::zmscore),
-    row("zpopmax", -2, FAST_REMOVAL, "5.0.0", "Removes and returns the members with the highest scores.", popping::zpopmax),
-    row("zpopmin", -2, FAST_REMOVAL, "5.0.0", "Removes and returns the members with the lowest scores.", popping::zpopmin),
-    row("zrandmember", -2, READ, "6.2.0", "Returns members drawn at random.", members::zrandmember),
-    row("zrange", -4, READ, "1.2.0", "Returns the members of a range.", ranges::zrange),
-    row("zrangebylex", -4, READ, "2.8.9", "Returns the members between two in byte order.", ranges::zrangebylex),
-    row("zrangebyscore", -4, READ, "1.0.5", "Returns the members with scores in a range.", ranges::zrangebyscore),
-    Command { keys: DESTINATION_AND_KEY, ..row("zrangestore", -5, STORE, "6.2.0", "Stores the members of a range.", ranges::zrangestore) },
-    row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank),
-    row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem),
-    row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
-    row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
-    row("zremrangebyscore", 4, REMOVAL, "1.2.0", "Removes the members with scores in a range.", ranges::zremrangebyscore),
-    row("zrevrange", -4, READ, "1.2.0", "Returns members by rank, from the highest score downwards.", ranges::zrevrange),
-    row("zrevrangebylex", -4, READ, "2.8.9", "Returns the members between two in reverse byte order.", ranges::zrevrangebylex),
-    row("zrevrangebyscore", -4, READ, "2.2.0", "Returns the members with scores in a range, downwards.", ranges::zrevrangebyscore),
-    row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank),
-    row("zscan", -3, READ, "2.8.0", "Iterates over members and scores in steps.", members::zscan),
-    row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore),
-    Command { keys: KEYS, ..row("zunion", -3, READ_OF_MANY, "6.2.0", "Returns the union of sorted sets.", algebra::zunion) },
-    Command {
-        keys: DESTINATION_AND_KEYS,
-        ..row("zunionstore", -4, STORE_OF_MANY, "2.0.0", "Stores the union of sorted sets.", algebra::zunionstore)
-    },
+        .with_keys(KEYS),
+    Group::SortedSet.row("zmscore", -3, FAST_READ, "6.2.0", "Returns the scores of several members.", members::zmscore),
+    Group::SortedSet.row(
+        "zpopmax",
+        -2,
+        FAST_REMOVAL,
+        "5.0.0",
+        "Removes and returns the members with the highest scores.",
+        popping::zpopmax,
+    ),
+    Group::SortedSet.row("zpopmin", -2, FAST_REMOVAL, "5.0.0", "Removes and returns the members with the lowest scores.", popping::zpopmin),
+    Group::SortedSet.row("zrandmember", -2, READ, "6.2.0", "Returns members drawn at random.", members::zrandmember),
+    Group::SortedSet.row("zrange", -4, READ, "1.2.0", "Returns the members of a range.", ranges::zrange),
+    Group::SortedSet.row("zrangebylex", -4, READ, "2.8.9", "Returns the members between two in byte order.", ranges::zrangebylex),
+    Group::SortedSet.row("zrangebyscore", -4, READ, "1.0.5", "Returns the members with scores in a range.", ranges::zrangebyscore),
+    Group::SortedSet
+        .row("zrangestore", -5, STORE, "6.2.0", "Stores the members of a range.", ranges::zrangestore)
+        .with_keys(DESTINATION_AND_KEY),
+    Group::SortedSet.row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank),
+    Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem),
+    Group::SortedSet.row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
+    Group::SortedSet.row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
+    Group::SortedSet.row("zremrangebyscore", 4, REMOVAL, "1.2.0", "Removes the members with scores in a range.", ranges::zremrangebyscore),
+    Group::SortedSet.row("zrevrange", -4, READ, "1.2.0", "Returns members by rank, from the highest score downwards.", ranges::zrevrange),
+    Group::SortedSet.row(
+        "zrevrangebylex",
+        -4,
+        READ,
+        "2.8.9",
+        "Returns the members between two in reverse byte order.",
+        ranges::zrevrangebylex,
+    ),
+    Group::SortedSet.row(
+        "zrevrangebyscore",
+        -4,
+        READ,
+        "2.2.0",
+        "Returns the members with scores in a range, downwards.",
+        ranges::zrevrangebyscore,
+    ),
+    Group::SortedSet.row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank),
+    Group::SortedSet.row("zscan", -3, READ, "2.8.0", "Iterates over members and scores in steps.", members::zscan),
+    Group::SortedSet.row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore),
+    Group::SortedSet.row("zunion", -3, READ_OF_MANY, "6.2.0", "Returns the union of sorted sets.", algebra::zunion).with_keys(KEYS),
+    Group::SortedSet
+        .row("zunionstore", -4, STORE_OF_MANY, "2.0.0", "Stores the union of sorted sets.", algebra::zunionstore)
+        .with_keys(DESTINATION_AND_KEYS),
 ];
-
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
-/// A row of the group with its one key in the first place.
-const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: Handler) -> Command {
-    Command { name, arity, flags, keys: KeySpec::FIRST, group: Group::SortedSet, since, summary, subcommands: &[], run: Run::Data(run) }
-}
 
 /// A number of at least `least`.
 ///

@@ -9,34 +9,36 @@ mod single;
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
-use super::{Command, Context, Group, Run, reply_value};
-use crate::error::Result;
-use crate::resp::reply::Reply;
+use super::{Command, Group, reply_value};
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    row("append", 3, FAST_UPDATE, KeySpec::FIRST, "2.0.0", "Appends to the string value of a key.", ranges::append),
-    row("decr", 2, FAST_UPDATE, KeySpec::FIRST, "1.0.0", "Subtracts one from the integer value of a key.", numbers::decr),
-    row("decrby", 3, FAST_UPDATE, KeySpec::FIRST, "1.0.0", "Subtracts a number from the integer value of a key.", numbers::decrby),
-    row("get", 2, FAST_READ, KeySpec::FIRST, "1.0.0", "Returns the string value of a key.", single::get),
-    row("getdel", 2, FAST_WRITE, KeySpec::FIRST, "6.2.0", "Returns the string value of a key and removes the key.", single::getdel),
-    row("getex", -2, FAST_WRITE, KeySpec::FIRST, "6.2.0", "Returns the string value of a key and sets its expiry.", single::getex),
-    row("getrange", 4, Flags::READONLY, KeySpec::FIRST, "2.4.0", "Returns a part of the string value of a key.", ranges::getrange),
-    row("getset", 3, FAST_UPDATE, KeySpec::FIRST, "1.0.0", "Sets the string value of a key and returns the old one.", set::getset),
-    row("incr", 2, FAST_UPDATE, KeySpec::FIRST, "1.0.0", "Adds one to the integer value of a key.", numbers::incr),
-    row("incrby", 3, FAST_UPDATE, KeySpec::FIRST, "1.0.0", "Adds a number to the integer value of a key.", numbers::incrby),
-    row("incrbyfloat", 3, FAST_UPDATE, KeySpec::FIRST, "2.6.0", "Adds a number to the float value of a key.", numbers::incrbyfloat),
-    row("lcs", -3, Flags::READONLY, TWO_KEYS, "7.0.0", "Finds the longest common subsequence of two strings.", lcs::lcs),
-    row("mget", -2, FAST_READ, KeySpec::ALL, "1.0.0", "Returns the string values of keys.", multiple::mget),
-    row("mset", -3, UPDATE, PAIRS, "1.0.1", "Sets the string values of keys.", multiple::mset),
-    row("msetnx", -3, UPDATE, PAIRS, "1.0.1", "Sets the string values of keys if none of them is there.", multiple::msetnx),
-    row("psetex", 4, UPDATE, KeySpec::FIRST, "2.6.0", "Sets the string value of a key with an expiry in milliseconds.", set::psetex),
-    row("set", -3, UPDATE, KeySpec::FIRST, "1.0.0", "Sets the string value of a key.", set::set),
-    row("setex", 4, UPDATE, KeySpec::FIRST, "2.0.0", "Sets the string value of a key with an expiry in seconds.", set::setex),
-    row("setnx", 3, FAST_UPDATE, KeySpec::FIRST, "1.0.0", "Sets the string value of a key that is not there.", set::setnx),
-    row("setrange", 4, UPDATE, KeySpec::FIRST, "2.2.0", "Overwrites a part of the string value of a key.", ranges::setrange),
-    row("strlen", 2, FAST_READ, KeySpec::FIRST, "2.2.0", "Returns the length of the string value of a key.", ranges::strlen),
-    row("substr", 4, Flags::READONLY, KeySpec::FIRST, "1.0.0", "Returns a part of the string value of a key.", ranges::getrange),
+    Group::String.row("append", 3, FAST_UPDATE, "2.0.0", "Appends to the string value of a key.", ranges::append),
+    Group::String.row("decr", 2, FAST_UPDATE, "1.0.0", "Subtracts one from the integer value of a key.", numbers::decr),
+    Group::String.row("decrby", 3, FAST_UPDATE, "1.0.0", "Subtracts a number from the integer value of a key.", numbers::decrby),
+    Group::String.row("get", 2, FAST_READ, "1.0.0", "Returns the string value of a key.", single::get),
+    Group::String.row("getdel", 2, FAST_WRITE, "6.2.0", "Returns the string value of a key and removes the key.", single::getdel),
+    Group::String.row("getex", -2, FAST_WRITE, "6.2.0", "Returns the string value of a key and sets its expiry.", single::getex),
+    Group::String.row("getrange", 4, Flags::READONLY, "2.4.0", "Returns a part of the string value of a key.", ranges::getrange),
+    Group::String.row("getset", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key and returns the old one.", set::getset),
+    Group::String.row("incr", 2, FAST_UPDATE, "1.0.0", "Adds one to the integer value of a key.", numbers::incr),
+    Group::String.row("incrby", 3, FAST_UPDATE, "1.0.0", "Adds a number to the integer value of a key.", numbers::incrby),
+    Group::String.row("incrbyfloat", 3, FAST_UPDATE, "2.6.0", "Adds a number to the float value of a key.", numbers::incrbyfloat),
+    Group::String
+        .row("lcs", -3, Flags::READONLY, "7.0.0", "Finds the longest common subsequence of two strings.", lcs::lcs)
+        .with_keys(TWO_KEYS),
+    Group::String.row("mget", -2, FAST_READ, "1.0.0", "Returns the string values of keys.", multiple::mget).with_keys(KeySpec::ALL),
+    Group::String.row("mset", -3, UPDATE, "1.0.1", "Sets the string values of keys.", multiple::mset).with_keys(PAIRS),
+    Group::String
+        .row("msetnx", -3, UPDATE, "1.0.1", "Sets the string values of keys if none of them is there.", multiple::msetnx)
+        .with_keys(PAIRS),
+    Group::String.row("psetex", 4, UPDATE, "2.6.0", "Sets the string value of a key with an expiry in milliseconds.", set::psetex),
+    Group::String.row("set", -3, UPDATE, "1.0.0", "Sets the string value of a key.", set::set),
+    Group::String.row("setex", 4, UPDATE, "2.0.0", "Sets the string value of a key with an expiry in seconds.", set::setex),
+    Group::String.row("setnx", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key that is not there.", set::setnx),
+    Group::String.row("setrange", 4, UPDATE, "2.2.0", "Overwrites a part of the string value of a key.", ranges::setrange),
+    Group::String.row("strlen", 2, FAST_READ, "2.2.0", "Returns the length of the string value of a key.", ranges::strlen),
+    Group::String.row("substr", 4, Flags::READONLY, "1.0.0", "Returns a part of the string value of a key.", ranges::getrange),
 ];
 
 const FAST_READ: Flags = Flags::READONLY.and(Flags::FAST);
@@ -47,17 +49,3 @@ const FAST_UPDATE: Flags = UPDATE.and(Flags::FAST);
 const TWO_KEYS: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
 /// Keys, each with a value behind it.
 const PAIRS: KeySpec = KeySpec::Range { first: 1, last: -1, step: 2 };
-
-type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
-
-const fn row(
-    name: &'static str,
-    arity: i32,
-    flags: Flags,
-    keys: KeySpec,
-    since: &'static str,
-    summary: &'static str,
-    run: Handler,
-) -> Command {
-    Command { name, arity, flags, keys, group: Group::String, since, summary, subcommands: &[], run: Run::Data(run) }
-}
