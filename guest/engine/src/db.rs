@@ -6,7 +6,10 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
 use crate::events::{Classes, Events};
-use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta, field_expiry};
+use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta, Names, New, field_expiry};
+use crate::layout::lists::ListHead;
+use crate::layout::records::Records;
+use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
 
@@ -75,16 +78,14 @@ impl Db<'_, '_> {
         Ok(KeyAt::new(space, key.clone()))
     }
 
-    /// What is stored under a key; `None` where nothing is, or only what has expired. A transaction that may change the key
-    /// removes it when it finds it expired, as Redis does.
+    /// What is stored under a key, in the first namespace that has it; `None` where nothing is, or only what has expired. A transaction
+    /// that may change the key removes it when it finds it expired, as Redis does.
     ///
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
         let found = self.look_at(at)?;
-        if found.is_none() && self.events.reads_only {
-            self.events.notify_miss(self.catalog, at);
-        }
+        self.tell_of_a_miss(at, found.is_none());
         Ok(found)
     }
 
@@ -93,13 +94,61 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn look_at(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
-        let Some(meta) = self.layout.find(self.transaction, at)? else { return Ok(None) };
+        for &kind in self.namespaces() {
+            if let Some(meta) = self.look_in(at, kind)? {
+                return Ok(Some(meta));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is stored where a value of that kind would be: it is of that kind itself in layouts with a namespace for each, and may be of
+    /// any in the others. As [`Db::find`] otherwise.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn find_in_place_of(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
+        let found = self.look_in(at, kind)?;
+        self.tell_of_a_miss(at, found.is_none());
+        Ok(found)
+    }
+
+    /// Everything that is stored under a key: one value at most, but in layouts with several namespaces.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn find_all(&mut self, at: &KeyAt) -> Result<Vec<Meta>> {
+        let mut found = Vec::new();
+        for &kind in self.namespaces() {
+            found.extend(self.look_in(at, kind)?);
+        }
+        self.tell_of_a_miss(at, found.is_empty());
+        Ok(found)
+    }
+
+    /// A kind for each namespace, in the order in which they are looked through.
+    fn namespaces(&self) -> &'static [Kind] {
+        match self.layout.namespaces() {
+            // All kinds are in one: any of them leads there.
+            [] => &[Kind::String],
+            several => several,
+        }
+    }
+
+    fn tell_of_a_miss(&mut self, at: &KeyAt, is_missed: bool) {
+        if is_missed && self.events.reads_only {
+            self.events.notify_miss(self.catalog, at);
+        }
+    }
+
+    fn look_in(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
+        let Some(meta) = self.layout.find(self.transaction, at, kind)? else { return Ok(None) };
         if !self.is_gone(at, &meta)? {
             return Ok(Some(meta));
         }
-        if self.transaction.may_change(at.lock_key()) {
-            self.layout.write(self.transaction, at, Some(&meta), None)?;
-            if meta.is_expired(self.now_ms) {
+        if self.transaction.may_change(at.lock_key()) && self.layout.removes_expired() {
+            self.layout.write(self.transaction, at, Some(&meta), New::Nothing, self.now_ms)?;
+            if meta.expire_at_ms.is_some_and(|at_ms| self.layout.expiry_rules().is_past(at_ms, self.now_ms)) {
                 self.notify(Classes::EXPIRED, "expired", at);
             } else {
                 self.notify(Classes::HASH, "hexpired", at);
@@ -107,6 +156,12 @@ impl Db<'_, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// What a time to live counts from: `base + ttl` is the expiry. The clock, in most layouts.
+    #[must_use]
+    pub fn expiry_base_ms(&self) -> u64 {
+        self.layout.expiry_rules().base_ms(self.now_ms)
     }
 
     /// Whether what is stored under a key has expired as a whole, see [`field_expiry::is_gone`].
@@ -122,7 +177,7 @@ impl Db<'_, '_> {
     /// # Errors
     /// WRONGTYPE where the key holds another type; store errors, corrupt records.
     pub fn find_string(&mut self, at: &KeyAt) -> Result<Option<(Meta, Bytes)>> {
-        let Some(meta) = self.find(at)? else { return Ok(None) };
+        let Some(meta) = self.find_in_place_of(at, Kind::String)? else { return Ok(None) };
         match &meta.body {
             Body::String(value) => {
                 let value = value.clone();
@@ -137,11 +192,32 @@ impl Db<'_, '_> {
     /// # Errors
     /// As [`Db::find_string`].
     pub fn find_collection(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<(Meta, Collection)>> {
-        let Some(meta) = self.find(at)? else { return Ok(None) };
+        let Some(meta) = self.find_in_place_of(at, kind)? else { return Ok(None) };
         match meta.body {
             Body::Collection(collection) if collection.kind == kind => Ok(Some((meta, collection))),
             _ => Err(texts::WRONG_TYPE),
         }
+    }
+
+    /// As [`Db::find_collection`], with its records counted where the layout keeps no count.
+    ///
+    /// # Errors
+    /// As [`Db::find_string`].
+    pub fn find_counted(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<(Meta, Collection)>> {
+        let Some((meta, mut collection)) = self.find_collection(at, kind)? else { return Ok(None) };
+        collection.count = self.count(at, &collection)?;
+        Ok(Some((meta, collection)))
+    }
+
+    /// How many records a collection has: walks over them where its head does not say it.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn count(&mut self, at: &KeyAt, collection: &Collection) -> Result<u64> {
+        if collection.is_counted {
+            return Ok(collection.count);
+        }
+        self.records(at, collection).count(self.transaction)
     }
 
     /// Tells that something has happened to a key. `name` is Redis' word for it, and events come in Redis' order: `new` goes before
@@ -166,11 +242,20 @@ impl Db<'_, '_> {
         if let (None, Some(new)) = (old, new) {
             self.note_appeared(at, new.kind());
         }
-        self.layout.write(self.transaction, at, old, new)?;
+        self.check_expiry(old, new)?;
+        self.layout.write(self.transaction, at, old, new.map_or(New::Nothing, New::Value), self.now_ms)?;
         if old.is_none() && new.is_some() {
             self.notify(Classes::NEW, "new", at);
         }
         Ok(())
+    }
+
+    fn check_expiry(&self, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
+        let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
+        match expiry(new) {
+            Some(at_ms) if expiry(old) != Some(at_ms) => self.layout.expiry_rules().check(self.layout.name(), at_ms),
+            _ => Ok(()),
+        }
     }
 
     /// Notes, for clients that wait for it, that a key is there that was not there before. [`Db::write`] does so by itself; a command
@@ -181,13 +266,17 @@ impl Db<'_, '_> {
         }
     }
 
-    /// Moves what [`Db::find`] returned for `from` to `to`, where nothing is stored (any more).
+    /// Moves what [`Db::find`] returned for `from` to `to`, where nothing is stored (any more). False, and nothing done, where the layout
+    /// cannot: it must be copied.
     ///
     /// # Errors
     /// Store errors.
-    pub fn rename(&mut self, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()> {
-        self.note_appeared(to, meta.kind());
-        self.layout.rename(self.transaction, from, to, meta)
+    pub fn rename(&mut self, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {
+        let is_moved = self.layout.rename(self.transaction, from, to, meta)?;
+        if is_moved {
+            self.note_appeared(to, meta.kind());
+        }
+        Ok(is_moved)
     }
 
     /// Stores a string under a key, in the place of `old`.
@@ -202,39 +291,65 @@ impl Db<'_, '_> {
         self.write(at, old, Some(&new))
     }
 
-    /// The head of a new, still empty collection, to be made in the place of `old`. It is stored by [`Db::write`] once it has
-    /// elements.
+    /// The head of a new, still empty collection under a key. It is stored by [`Db::write`] once it has elements.
     ///
     /// # Errors
-    /// [`Error::OutOfVersions`].
-    pub fn new_collection(&mut self, kind: Kind, old: Option<&Meta>) -> Result<Collection> {
-        let Self { layout, versions, now_ms, .. } = self;
-        let version = layout.next_version(old, *now_ms, &mut || versions.take())?;
-        Ok(Collection { kind, version, count: 0, head: 0, expiries: None })
+    /// [`Error::OutOfVersions`]; store errors, corrupt records.
+    pub fn new_collection(&mut self, at: &KeyAt, kind: Kind) -> Result<Collection> {
+        let Self { layout, transaction, versions, now_ms, .. } = self;
+        let version = layout.next_version(transaction, at, kind, *now_ms, &mut || versions.take())?;
+        let list = if kind == Kind::List { layout.lists().empty() } else { ListHead::None };
+        Ok(Collection { list, ..Collection::empty(kind, version) })
     }
 
     /// Stores a changed head of a collection: removes the key where nothing is left in it, keeps its expiry otherwise.
     ///
     /// # Errors
-    /// Store errors.
+    /// Store errors, corrupt records.
     pub fn write_collection(&mut self, at: &KeyAt, old: Option<&Meta>, collection: Collection) -> Result<()> {
         let expire_at_ms = old.and_then(|old| old.expire_at_ms);
-        if collection.count == 0 {
-            // Its records are gone already: it leaves nothing to the sweep.
-            let emptied = old.and_then(Meta::collection).map(|old| Body::Collection(Collection { count: 0, ..old }));
-            self.notify(Classes::GENERIC, "del", at);
-            return self.write(at, emptied.map(|body| Meta { expire_at_ms, body }).as_ref(), None);
+        let mut new = Meta { expire_at_ms, body: Body::Collection(collection) };
+        if !self.is_emptied(at, &collection)? {
+            return self.write(at, old, Some(&new));
         }
-        let new = Meta { expire_at_ms, body: Body::Collection(collection) };
-        self.write(at, old, Some(&new))
+        new.body = Body::Collection(Collection { count: 0, ..collection });
+        self.notify(Classes::GENERIC, "del", at);
+        self.layout.write(self.transaction, at, old, New::Emptied(&new), self.now_ms)
     }
 
-    /// Removes a key. False where there is none.
+    fn is_emptied(&mut self, at: &KeyAt, collection: &Collection) -> Result<bool> {
+        if collection.is_counted {
+            return Ok(collection.count == 0);
+        }
+        Ok(self.records(at, collection).first(self.transaction, Direction::Forward)?.is_none())
+    }
+
+    /// The records of a collection that is no list.
+    fn records(&self, at: &KeyAt, collection: &Collection) -> Records {
+        match collection.kind {
+            Kind::Hash => self.layout.fields(at, collection, &Names::ALL),
+            _ => self.layout.members(at, collection),
+        }
+    }
+
+    /// Removes a key, from all namespaces. Returns how many values there were.
     ///
     /// # Errors
     /// Store errors, corrupt records.
-    pub fn remove(&mut self, at: &KeyAt) -> Result<bool> {
-        let Some(old) = self.find(at)? else { return Ok(false) };
+    pub fn remove(&mut self, at: &KeyAt) -> Result<u64> {
+        let found = self.find_all(at)?;
+        for old in &found {
+            self.delete(at, old)?;
+        }
+        Ok(u64::try_from(found.len()).unwrap_or(u64::MAX))
+    }
+
+    /// Removes what a value of that kind would take the place of. False where there is nothing.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn remove_in_place_of(&mut self, at: &KeyAt, kind: Kind) -> Result<bool> {
+        let Some(old) = self.find_in_place_of(at, kind)? else { return Ok(false) };
         self.delete(at, &old)?;
         Ok(true)
     }

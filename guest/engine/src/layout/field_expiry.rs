@@ -55,7 +55,7 @@ pub fn index(layout: &dyn Layout) -> Result<&dyn FieldIndex> {
 /// # Errors
 /// Store errors, corrupt records.
 pub fn is_gone(layout: &dyn Layout, transaction: &mut Transaction<'_>, at: &KeyAt, meta: &Meta, now_ms: u64) -> Result<bool> {
-    if meta.is_expired(now_ms) {
+    if meta.expire_at_ms.is_some_and(|at_ms| layout.expiry_rules().is_past(at_ms, now_ms)) {
         return Ok(true);
     }
     match meta.collection() {

@@ -6,186 +6,25 @@
 //! * has the rule by which a collection gets its *version*, the number that tells its records from those of its predecessors,
 //! * knows what a removed key leaves behind, and how to sweep it up.
 //!
-//! `docs/layouts.md` walks through what the foreign layouts will ask of this trait.
+//! `docs/layouts.md` says how the layouts differ and what follows for this trait.
 
+pub mod expiry;
 pub mod field_expiry;
+pub mod lists;
+mod model;
 pub mod orbweaver;
+pub mod records;
+
+pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta, lock_key};
 
 use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace};
 use crate::transaction::Transaction;
-use bytes::{BufMut, Bytes, BytesMut};
-use field_expiry::{FieldExpiries, FieldIndex};
-
-/// The data structures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A byte string.
-    String,
-    /// Fields with values.
-    Hash,
-    /// Elements by position.
-    List,
-    /// Members.
-    Set,
-    /// Members ordered by score.
-    SortedSet,
-}
-
-impl Kind {
-    /// The name that TYPE answers with.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Hash => "hash",
-            Self::List => "list",
-            Self::Set => "set",
-            Self::SortedSet => "zset",
-        }
-    }
-
-    /// The kind of that name, in any case.
-    #[must_use]
-    pub fn from_name(name: &[u8]) -> Option<Self> {
-        let all = [Self::String, Self::Hash, Self::List, Self::Set, Self::SortedSet];
-        all.into_iter().find(|kind| kind.name().as_bytes().eq_ignore_ascii_case(name))
-    }
-}
-
-/// A user key and the space that it lives in. A *space* is what a db number stands for: FLUSHDB gives the db a new one, SWAPDB
-/// exchanges two.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyAt {
-    /// The space, see [`Catalog`].
-    pub space: u32,
-    /// The user key: any bytes, also none.
-    pub key: Bytes,
-    lock_key: Bytes,
-}
-
-impl KeyAt {
-    /// A user key in a space.
-    #[must_use]
-    pub fn new(space: u32, key: Bytes) -> Self {
-        let lock_key = lock_key(space, &key);
-        Self { space, key, lock_key }
-    }
-
-    /// The user key that a lock key stands for; `None` for what is too short to be one.
-    #[must_use]
-    pub fn from_lock_key(lock_key: &Bytes) -> Option<Self> {
-        let (space, _) = lock_key.split_first_chunk()?;
-        Some(Self { space: u32::from_be_bytes(*space), key: lock_key.slice(space.len()..), lock_key: lock_key.clone() })
-    }
-
-    /// The key under which transactions declare this user key.
-    #[must_use]
-    pub const fn lock_key(&self) -> &Bytes {
-        &self.lock_key
-    }
-}
-
-/// `space (u32, big-endian) | name`. Space 0 is the engine's own.
-#[must_use]
-pub fn lock_key(space: u32, name: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(4 + name.len());
-    bytes.put_u32(space);
-    bytes.put_slice(name);
-    bytes.freeze()
-}
-
-/// What is stored under a user key, without the sub-records.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meta {
-    /// Unix time in milliseconds; the key is gone when the clock is past it. `None`: it stays.
-    pub expire_at_ms: Option<u64>,
-    /// The value, or what leads to it.
-    pub body: Body,
-}
-
-/// A string's value, or the head of a collection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// The bytes of a string.
-    String(Bytes),
-    /// A collection, never empty.
-    Collection(Collection),
-}
-
-/// The head of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Collection {
-    /// Which structure; never [`Kind::String`].
-    pub kind: Kind,
-    /// Tells this collection's records from those of all others; see [`Layout::next_version`].
-    pub version: u64,
-    /// How many fields, members or elements it holds, fields that are past their time and not removed yet included. A list's are
-    /// `tail - head`.
-    pub count: u64,
-    /// Index of a list's first element; 0 for the other kinds.
-    pub head: u64,
-    /// The fields of a hash that expire; `None` where none does, and for the other kinds.
-    pub expiries: Option<FieldExpiries>,
-}
-
-impl Meta {
-    /// The kind of the value.
-    #[must_use]
-    pub const fn kind(&self) -> Kind {
-        match &self.body {
-            Body::String(_) => Kind::String,
-            Body::Collection(collection) => collection.kind,
-        }
-    }
-
-    /// Whether the key is gone at `now_ms`: past its time, as Redis has it, not at it.
-    #[must_use]
-    pub fn is_expired(&self, now_ms: u64) -> bool {
-        self.expire_at_ms.is_some_and(|at| now_ms > at)
-    }
-
-    /// The head of the collection; `None` for a string.
-    #[must_use]
-    pub const fn collection(&self) -> Option<Collection> {
-        match &self.body {
-            Body::String(_) => None,
-            Body::Collection(collection) => Some(*collection),
-        }
-    }
-}
-
-/// A hash field's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldValue {
-    /// The field's own expiry, as in [`Meta::expire_at_ms`].
-    pub expire_at_ms: Option<u64>,
-    /// The value.
-    pub value: Bytes,
-}
-
-impl FieldValue {
-    /// Whether the field is gone at `now_ms`, as in [`Meta::is_expired`].
-    #[must_use]
-    pub fn is_expired(&self, now_ms: u64) -> bool {
-        self.expire_at_ms.is_some_and(|at| now_ms > at)
-    }
-}
-
-/// Which space each db number stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Catalog {
-    /// By db number.
-    pub spaces: Vec<u32>,
-}
-
-impl Catalog {
-    /// The number of the db that stands for a space now.
-    #[must_use]
-    pub fn db_of(&self, space: u32) -> Option<usize> {
-        self.spaces.iter().position(|&own| own == space)
-    }
-}
+use bytes::Bytes;
+use expiry::ExpiryRules;
+use field_expiry::FieldIndex;
+use lists::ListAlgorithm;
+use records::{Record, Records};
 
 /// A key of a store, with its keyspace.
 pub type RecordKey = (Keyspace, Bytes);
@@ -228,11 +67,100 @@ pub struct Finding {
     pub what: String,
 }
 
+/// What takes the place of something that is stored under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum New<'m> {
+    /// This.
+    Value(&'m Meta),
+    /// Nothing: the last of a collection's records has been removed. This is its head, with a count of 0.
+    Emptied(&'m Meta),
+    /// Nothing.
+    Nothing,
+}
+
+impl<'m> New<'m> {
+    /// What is there afterwards.
+    #[must_use]
+    pub const fn value(self) -> Option<&'m Meta> {
+        match self {
+            Self::Value(meta) => Some(meta),
+            Self::Emptied(_) | Self::Nothing => None,
+        }
+    }
+}
+
+/// Names in byte order, of keys or fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The first one.
+    pub start: Bytes,
+    /// The first one that is none of them; `None`: they go on to the last name of all.
+    pub end: Option<Bytes>,
+}
+
+impl Names {
+    /// Every name.
+    pub const ALL: Self = Self { start: Bytes::new(), end: None };
+}
+
+/// A place in a sorted set, between two members: where its order is cut.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cut {
+    /// Before the first member, or behind the last one.
+    Edge,
+    /// Before the members of a score.
+    Before(f64),
+    /// Behind the members of a score.
+    Behind(f64),
+    /// Before a member.
+    BeforeMember(f64, Bytes),
+    /// Behind a member.
+    BehindMember(f64, Bytes),
+}
+
+/// The registers behind PFADD and its kin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SketchFormat {
+    /// A string as Redis makes it.
+    Redis,
+    /// A string of 131,072 registers of a byte each: Blackwidow's and Nemo's.
+    Bytes,
+}
+
 /// Encodes logical records, and decodes them. All functions that read bytes return a [`crate::error::CorruptRecord`] where they
-/// are not what the layout's format says.
+/// are not what the layout's format says; all that write fail with store errors, and with a client's mistake where the format has no
+/// room for what they are given.
 pub trait Layout {
     /// The layout's name, as options and error texts have it.
     fn name(&self) -> &'static str;
+
+    // What the format has room for.
+
+    /// How many dbs there can be.
+    fn max_databases(&self) -> usize {
+        usize::MAX
+    }
+
+    /// The kinds that have a namespace of their own each: a key may exist once in each of them. In the order in which they are looked
+    /// through for a key of any kind. None: all kinds share one namespace.
+    fn namespaces(&self) -> &'static [Kind] {
+        &[]
+    }
+
+    /// Which expiries there are.
+    fn expiry_rules(&self) -> ExpiryRules {
+        ExpiryRules::REDIS
+    }
+
+    /// Whether a key that is found expired by who may change it is removed. If not, it stays as it is until it is written to or swept.
+    fn removes_expired(&self) -> bool {
+        true
+    }
+
+    /// How PFADD and its kin store their registers.
+    fn sketches(&self) -> SketchFormat {
+        SketchFormat::Redis
+    }
 
     // Dbs and versions.
 
@@ -242,7 +170,7 @@ pub trait Layout {
     /// Store errors, corrupt records.
     fn load_catalog(&self, transaction: &mut Transaction<'_>, databases: usize) -> Result<Catalog>;
 
-    /// Empties a db: it gets a new space, the old one is left to the sweep. Exclusive transactions only.
+    /// Empties a db. Exclusive transactions only.
     ///
     /// # Errors
     /// Store errors, corrupt records.
@@ -251,73 +179,101 @@ pub trait Layout {
     /// Exchanges two dbs. Exclusive transactions only.
     ///
     /// # Errors
-    /// Store errors.
-    fn swap(&self, transaction: &mut Transaction<'_>, catalog: &mut Catalog, a: usize, b: usize) -> Result<()>;
+    /// Store errors; a client's mistake in layouts that cannot.
+    fn swap(&self, _transaction: &mut Transaction<'_>, _catalog: &mut Catalog, _a: usize, _b: usize) -> Result<()> {
+        Err(Error::Client(format!("ERR the layout {} cannot exchange dbs", self.name()).into()))
+    }
 
     /// The lock key that [`Layout::reserve_versions`] declares.
-    fn versions_lock_key(&self) -> Bytes;
+    fn versions_lock_key(&self) -> Bytes {
+        lock_key(0, b"")
+    }
 
     /// Takes `count` versions that nobody else will be given, and returns the first of them.
     ///
     /// # Errors
     /// Store errors, corrupt records.
-    fn reserve_versions(&self, transaction: &mut Transaction<'_>, count: u64) -> Result<u64>;
+    fn reserve_versions(&self, _transaction: &mut Transaction<'_>, _count: u64) -> Result<u64> {
+        Ok(1)
+    }
 
-    /// The version of a collection that is about to be made where `old` was; `reserved` hands out reserved versions.
+    /// The version of a collection that is about to be made under a key. `reserved` hands out reserved versions.
     ///
     /// # Errors
-    /// Whatever `reserved` returns.
-    fn next_version(&self, old: Option<&Meta>, now_ms: u64, reserved: &mut dyn FnMut() -> Result<u64>) -> Result<u64>;
+    /// Whatever `reserved` returns; store errors, corrupt records.
+    fn next_version(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        kind: Kind,
+        now_ms: u64,
+        reserved: &mut dyn FnMut() -> Result<u64>,
+    ) -> Result<u64>;
 
     // Keys.
 
-    /// The record that tells whether a user key exists: what a group of commands reads ahead together.
-    fn meta_record(&self, at: &KeyAt) -> RecordKey;
+    /// The records that tell whether a user key exists, as that kind or as any: what a group of commands reads ahead together.
+    fn meta_records(&self, at: &KeyAt, kind: Option<Kind>, records: &mut Vec<RecordKey>);
 
-    /// What is stored under a user key, expired or not; `None` where nothing is.
+    /// What is stored under a user key, expired or not; `None` where nothing is. `kind` is the namespace, in layouts that have several:
+    /// they are asked for each.
     ///
     /// # Errors
     /// Store errors, corrupt records.
-    fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>>;
+    fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt, kind: Kind) -> Result<Option<Meta>>;
 
-    /// Replaces `old`, which is what [`Layout::find`] returned, by `new`; `None` removes the key. What belongs to a collection of
-    /// `old` that is not continued in `new` is left to the sweep.
+    /// Replaces `old`, which is what [`Layout::find`] returned, by `new`. Of a collection of `old` that is not continued in `new`
+    /// nothing can be found any more.
     ///
     /// # Errors
     /// Store errors.
-    fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()>;
+    fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
-    /// Moves what is stored under `from` to `to`, where nothing is stored (any more).
+    /// Moves what is stored under `from` to `to`, where nothing is stored (any more). False, and nothing done, in layouts whose records
+    /// all have the user key in them: it must be copied.
     ///
     /// # Errors
     /// Store errors.
-    fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()>;
+    fn rename(&self, _transaction: &mut Transaction<'_>, _from: &KeyAt, _to: &KeyAt, _meta: &Meta) -> Result<bool> {
+        Ok(false)
+    }
 
-    /// The records of a space's user keys from `start` on, in the order of the keys.
-    fn keys(&self, space: u32, start: &[u8]) -> RecordRange;
+    /// The records of a space's user keys, in the order in which the layout has them: of one kind, or of all. They may be of keys that
+    /// have expired.
+    fn keys(&self, space: u32, kind: Option<Kind>, names: &Names) -> Records;
 
     /// The user key and meta of a record of [`Layout::keys`].
     ///
     /// # Errors
     /// Corrupt records.
-    fn decode_key(&self, key: &Bytes, value: &Bytes) -> Result<(Bytes, Meta)>;
+    fn decode_key(&self, record: &Record) -> Result<(Bytes, Meta)>;
 
-    // Sub-records. `version` is that of the collection under `at`.
+    // Sub-records, of the collection that is under `at`.
 
-    /// The ranges that hold all sub-records of a collection, and nothing else.
-    fn sub_records(&self, at: &KeyAt, collection: &Collection) -> Vec<RecordRange>;
+    /// The record of a hash field.
+    fn field(&self, at: &KeyAt, hash: &Collection, field: &[u8]) -> RecordKey;
 
-    /// The key that a record of [`Layout::sub_records`] has in a collection of the same kind under `to`; its value is the same.
+    /// The value of a hash field from its record; `None` where the record is left from an earlier hash.
     ///
     /// # Errors
     /// Corrupt records.
-    fn move_sub_key(&self, record: &RecordKey, to: &KeyAt, version: u64) -> Result<Bytes>;
+    fn decode_field_value(&self, hash: &Collection, key: &[u8], value: &Bytes) -> Result<Option<FieldValue>>;
 
-    /// The record of a hash field.
-    fn field(&self, at: &KeyAt, version: u64, field: &[u8]) -> RecordKey;
+    /// Stores a hash field, or removes it.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn write_field(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        hash: &Collection,
+        field: &[u8],
+        value: Option<&FieldValue>,
+    ) -> Result<()>;
 
-    /// The records of a hash's fields, in byte order.
-    fn fields(&self, at: &KeyAt, version: u64) -> RecordRange;
+    /// The records of a hash's fields, in the order in which the layout has them.
+    fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records;
 
     /// The field of a record of [`Layout::fields`].
     ///
@@ -325,25 +281,28 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_field(&self, key: &Bytes) -> Result<Bytes>;
 
-    /// The value of a hash field's record.
-    fn encode_field_value(&self, value: &FieldValue) -> Bytes;
-
-    /// The value of a hash field from its record.
-    ///
-    /// # Errors
-    /// Corrupt records.
-    fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue>;
-
     /// The index of the fields that expire; `None` where the layout cannot hold expiries of fields.
     fn field_index(&self) -> Option<&dyn FieldIndex> {
         None
     }
 
     /// The record of a set's or a sorted set's member.
-    fn member(&self, at: &KeyAt, version: u64, member: &[u8]) -> RecordKey;
+    fn member(&self, at: &KeyAt, set: &Collection, member: &[u8]) -> RecordKey;
 
-    /// The records of a set's or a sorted set's members, in byte order. A set's have an empty value.
-    fn members(&self, at: &KeyAt, version: u64) -> RecordRange;
+    /// The exact score of a member from its record, 0 in a set; `None` where the record is left from an earlier set.
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn decode_score(&self, set: &Collection, key: &[u8], value: &Bytes) -> Result<Option<f64>>;
+
+    /// Stores a set's member, or removes it.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn write_member(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, member: &[u8], is_there: bool) -> Result<()>;
+
+    /// The records of a set's or a sorted set's members, in the order in which the layout has them.
+    fn members(&self, at: &KeyAt, set: &Collection) -> Records;
 
     /// The member of a record of [`Layout::members`].
     ///
@@ -351,68 +310,79 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_member(&self, key: &Bytes) -> Result<Bytes>;
 
-    /// The value of a sorted set member's record. NaN is no score.
-    fn encode_score(&self, score: f64) -> Bytes;
+    /// Changes a sorted set's member from one score to another; `None`: it is not there. NaN is no score.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn write_score(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        set: &Collection,
+        member: &[u8],
+        old: Option<f64>,
+        new: Option<f64>,
+    ) -> Result<()>;
 
-    /// The exact score from a sorted set member's record.
+    /// The records of a sorted set between two cuts, in the order of the scores, members with equal scores in byte order.
+    fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records;
+
+    /// The score by which a record of [`Layout::scores`] is in its place, and the member.
     ///
     /// # Errors
     /// Corrupt records.
-    fn decode_score(&self, key: &[u8], value: &Bytes) -> Result<f64>;
+    fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)>;
 
-    /// The record that stands for a sorted set's member in the order of the scores, and its value.
-    fn scored(&self, at: &KeyAt, version: u64, score: f64, member: &[u8]) -> (RecordKey, Bytes);
-
-    /// The records of a sorted set in the order of the scores, members with equal scores in byte order.
-    fn scores(&self, at: &KeyAt, version: u64) -> RecordRange;
-
-    /// The exact score and the member of a record of [`Layout::scores`].
-    ///
-    /// # Errors
-    /// Corrupt records.
-    fn decode_scored(&self, key: &Bytes, value: &Bytes) -> Result<(f64, Bytes)>;
-
-    /// The head of a list that is made by appending.
-    fn first_index(&self) -> u64;
-
-    /// The record of a list's element; its value is the element. `index` counts from the list's `head`.
-    fn element(&self, at: &KeyAt, version: u64, index: u64) -> RecordKey;
+    /// What lists do.
+    fn lists(&self) -> &dyn ListAlgorithm;
 
     /// The error for a sub-record that its collection counts and that is not there.
     fn missing(&self, record: &RecordKey) -> Error;
 
-    /// The records of a list's elements, from head to tail.
-    fn elements(&self, at: &KeyAt, list: &Collection) -> RecordRange;
-
-    /// The index of a record of [`Layout::elements`].
-    ///
-    /// # Errors
-    /// Corrupt records.
-    fn decode_element(&self, key: &Bytes) -> Result<u64>;
-
     // Collections that are written in several transactions before their meta record is.
 
-    /// The lock key that a transaction declares which writes a part of the collection with that version.
-    fn unfinished_lock_key(&self, version: u64) -> Bytes;
+    /// Whether records of a collection whose meta record is not written yet cannot be seen while another one is under its key.
+    fn hides_unfinished(&self) -> bool {
+        true
+    }
 
-    /// Notes, with each part that is written, that a collection is being written. Where the writer gives up, the sweep removes
-    /// what it has left.
+    /// The lock key that a transaction declares which writes a part of a collection.
+    fn unfinished_lock_key(&self, collection: &Collection) -> Bytes {
+        lock_key(0, &collection.version.to_be_bytes())
+    }
+
+    /// Notes, with each part that is written, that a collection is being written, where nothing else is under its key. Where the
+    /// writer gives up, the sweep removes what it has left. With the first part the layout makes sure that there are no records that
+    /// the collection would take for its own.
     ///
     /// # Errors
     /// Store errors.
-    fn renew_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection, now_ms: u64) -> Result<()>;
+    fn renew_unfinished(
+        &self,
+        _transaction: &mut Transaction<'_>,
+        _at: &KeyAt,
+        _collection: &Collection,
+        _is_first: bool,
+        _now_ms: u64,
+    ) -> Result<()> {
+        Ok(())
+    }
 
     /// Whether the note is still there: the sweep has not taken the writer for gone.
     ///
     /// # Errors
     /// Store errors.
-    fn is_unfinished(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<bool>;
+    fn is_unfinished(&self, _transaction: &mut Transaction<'_>, _collection: &Collection) -> Result<bool> {
+        Ok(true)
+    }
 
     /// Takes the note back, in the transaction that writes the meta record.
     ///
     /// # Errors
     /// Store errors.
-    fn finish(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<()>;
+    fn finish(&self, _transaction: &mut Transaction<'_>, _collection: &Collection) -> Result<()> {
+        Ok(())
+    }
 
     // Maintenance.
 

@@ -11,13 +11,19 @@ pub mod records;
 mod sweep;
 
 use super::field_expiry::FieldIndex;
-use super::{Body, Catalog, Collection, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
+use super::lists::{ArrayRecords, ListAlgorithm};
+use super::records::{Record, Records};
+use super::{
+    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, Swept,
+    lock_key,
+};
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
 use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::Garbage;
+use std::ops::Range;
 
 /// The layout's name.
 pub const NAME: &str = "orbweaver";
@@ -170,26 +176,32 @@ impl Layout for Orbweaver {
         self.take_versions(transaction, count)
     }
 
-    fn next_version(&self, _old: Option<&Meta>, _now_ms: u64, reserved: &mut dyn FnMut() -> Result<u64>) -> Result<u64> {
+    fn next_version(
+        &self,
+        _transaction: &mut Transaction<'_>,
+        _at: &KeyAt,
+        _kind: Kind,
+        _now_ms: u64,
+        reserved: &mut dyn FnMut() -> Result<u64>,
+    ) -> Result<u64> {
         reserved()
     }
 
-    fn meta_record(&self, at: &KeyAt) -> RecordKey {
-        (self.meta, at.lock_key().clone())
+    fn meta_records(&self, at: &KeyAt, _kind: Option<Kind>, records: &mut Vec<RecordKey>) {
+        records.push((self.meta, at.lock_key().clone()));
     }
 
-    fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
-        let key = at.lock_key();
-        let Some(value) = transaction.get(self.meta, key)? else { return Ok(None) };
-        records::decode_meta(&value).map(Some).map_err(|flaw| corrupt(keyspace::META, key, flaw))
+    fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt, _kind: Kind) -> Result<Option<Meta>> {
+        self.find_meta(transaction, at)
     }
 
-    fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: Option<&Meta>) -> Result<()> {
+    fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, _now_ms: u64) -> Result<()> {
         let key = at.lock_key();
         transaction.touch(key)?;
-        if let Some(old) = old {
-            self.retire(transaction, old, new)?;
+        if let (Some(old), New::Value(_) | New::Nothing) = (old, new) {
+            self.retire(transaction, old, new.value())?;
         }
+        let new = new.value();
         let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
         self.move_expiry(transaction, key, expiry(old), expiry(new))?;
         self.move_field_expiry(transaction, key, old, new)?;
@@ -200,7 +212,7 @@ impl Layout for Orbweaver {
         Ok(())
     }
 
-    fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<()> {
+    fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {
         let (from, to) = (from.lock_key(), to.lock_key());
         transaction.touch(from)?;
         transaction.touch(to)?;
@@ -208,133 +220,169 @@ impl Layout for Orbweaver {
         self.move_expiry(transaction, to, None, meta.expire_at_ms)?;
         self.move_field_expiry(transaction, to, None, Some(meta))?;
         transaction.delete(self.meta, from.clone())?;
-        Ok(transaction.put(self.meta, to.clone(), records::encode_meta(meta))?)
+        transaction.put(self.meta, to.clone(), records::encode_meta(meta))?;
+        Ok(true)
     }
 
-    fn keys(&self, space: u32, start: &[u8]) -> RecordRange {
-        let end = prefix_end(&space.to_be_bytes());
-        (self.meta, KeyRange { start: lock_key(space, start).to_vec(), after_start: false, end })
-    }
-
-    fn decode_key(&self, key: &Bytes, value: &Bytes) -> Result<(Bytes, Meta)> {
-        let decode = || {
-            let mut reader = crate::codec::Reader::new(key);
-            reader.u32("a space is cut short")?;
-            Ok((reader.rest(), records::decode_meta(value)?))
+    fn keys(&self, space: u32, _kind: Option<Kind>, names: &Names) -> Records {
+        let end = match &names.end {
+            Some(end) => Some(lock_key(space, end).to_vec()),
+            None => prefix_end(&space.to_be_bytes()),
         };
-        decode().map_err(|flaw| corrupt(keyspace::META, key, flaw))
+        Records::Range((self.meta, KeyRange { start: lock_key(space, &names.start).to_vec(), after_start: false, end }))
     }
 
-    fn sub_records(&self, _at: &KeyAt, collection: &Collection) -> Vec<RecordRange> {
-        self.records_of(collection.version, collection.kind, collection.expiries.is_some())
+    fn decode_key(&self, record: &Record) -> Result<(Bytes, Meta)> {
+        let decode = || {
+            let mut reader = crate::codec::Reader::new(&record.key);
+            reader.u32("a space is cut short")?;
+            Ok((reader.rest(), records::decode_meta(&record.value)?))
+        };
+        decode().map_err(|flaw| corrupt(keyspace::META, &record.key, flaw))
     }
 
-    fn move_sub_key(&self, (keyspace, key): &RecordKey, to: &KeyAt, version: u64) -> Result<Bytes> {
-        if *keyspace == self.field_expiry {
-            let (expire_at_ms, field) = self.decode_expiring_field(key)?;
-            return Ok(self.record(to, version, expire_at_ms, &field).1);
+    fn field(&self, _at: &KeyAt, hash: &Collection, field: &[u8]) -> RecordKey {
+        (self.data, records::encode_sub_key(hash.version, field))
+    }
+
+    fn decode_field_value(&self, _hash: &Collection, key: &[u8], value: &Bytes) -> Result<Option<FieldValue>> {
+        records::decode_field_value(value).map(Some).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn write_field(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        hash: &Collection,
+        field: &[u8],
+        value: Option<&FieldValue>,
+    ) -> Result<()> {
+        let (keyspace, key) = self.field(at, hash, field);
+        match value {
+            Some(value) => transaction.put(keyspace, key, records::encode_field_value(value))?,
+            None => transaction.delete(keyspace, key)?,
         }
-        let (_, rest) = records::decode_sub_key(key).map_err(|flaw| corrupt(self.sub_keyspace_name(*keyspace), key, flaw))?;
-        Ok(records::encode_sub_key(version, &rest))
+        Ok(())
     }
 
-    fn field(&self, _at: &KeyAt, version: u64, field: &[u8]) -> RecordKey {
-        (self.data, records::encode_sub_key(version, field))
-    }
-
-    fn fields(&self, _at: &KeyAt, version: u64) -> RecordRange {
-        (self.data, KeyRange::prefix(&version.to_be_bytes()))
+    fn fields(&self, _at: &KeyAt, hash: &Collection, names: &Names) -> Records {
+        let end = match &names.end {
+            Some(end) => Some(records::encode_sub_key(hash.version, end).to_vec()),
+            None => prefix_end(&hash.version.to_be_bytes()),
+        };
+        let start = records::encode_sub_key(hash.version, &names.start).to_vec();
+        Records::Range((self.data, KeyRange { start, after_start: false, end }))
     }
 
     fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
         records::decode_sub_key(key).map(|(_, field)| field).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
-    fn encode_field_value(&self, value: &FieldValue) -> Bytes {
-        records::encode_field_value(value)
-    }
-
-    fn decode_field_value(&self, key: &[u8], value: &Bytes) -> Result<FieldValue> {
-        records::decode_field_value(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
-    }
-
     fn field_index(&self) -> Option<&dyn FieldIndex> {
         Some(self)
     }
 
-    fn member(&self, _at: &KeyAt, version: u64, member: &[u8]) -> RecordKey {
-        (self.data, records::encode_sub_key(version, member))
+    fn member(&self, _at: &KeyAt, set: &Collection, member: &[u8]) -> RecordKey {
+        (self.data, records::encode_sub_key(set.version, member))
     }
 
-    fn members(&self, _at: &KeyAt, version: u64) -> RecordRange {
-        (self.data, KeyRange::prefix(&version.to_be_bytes()))
+    fn decode_score(&self, set: &Collection, key: &[u8], value: &Bytes) -> Result<Option<f64>> {
+        if set.kind == Kind::Set {
+            return Ok(Some(0.0));
+        }
+        records::decode_score(value).map(Some).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn write_member(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, member: &[u8], is_there: bool) -> Result<()> {
+        let (keyspace, key) = self.member(at, set, member);
+        if is_there {
+            transaction.put(keyspace, key, Bytes::new())?;
+        } else {
+            transaction.delete(keyspace, key)?;
+        }
+        Ok(())
+    }
+
+    fn members(&self, _at: &KeyAt, set: &Collection) -> Records {
+        Records::Range((self.data, KeyRange::prefix(&set.version.to_be_bytes())))
     }
 
     fn decode_member(&self, key: &Bytes) -> Result<Bytes> {
         records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
-    fn encode_score(&self, score: f64) -> Bytes {
-        records::encode_score(score)
+    fn write_score(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        set: &Collection,
+        member: &[u8],
+        old: Option<f64>,
+        new: Option<f64>,
+    ) -> Result<()> {
+        if let Some(old) = old {
+            transaction.delete(self.score, records::encode_scored(set.version, old, member).0)?;
+        }
+        let (keyspace, key) = self.member(at, set, member);
+        match new {
+            Some(new) => {
+                transaction.put(keyspace, key, records::encode_score(new))?;
+                let (key, value) = records::encode_scored(set.version, new, member);
+                transaction.put(self.score, key, value)?;
+            }
+            None => transaction.delete(keyspace, key)?,
+        }
+        Ok(())
     }
 
-    fn decode_score(&self, key: &[u8], value: &Bytes) -> Result<f64> {
-        records::decode_score(value).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    fn scores(&self, _at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
+        let all = KeyRange::prefix(&set.version.to_be_bytes());
+        let start = score_key(set.version, from).unwrap_or(match from {
+            Cut::Behind(_) => all.end.clone().unwrap_or_default(),
+            _ => all.start,
+        });
+        let end = score_key(set.version, to).or(all.end);
+        Records::Range((self.score, KeyRange { start, after_start: false, end }))
     }
 
-    fn scored(&self, _at: &KeyAt, version: u64, score: f64, member: &[u8]) -> (RecordKey, Bytes) {
-        let (key, value) = records::encode_scored(version, score, member);
-        ((self.score, key), value)
+    fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {
+        let scored = records::decode_scored(&record.key, &record.value).map(|(_, score, member)| (score, member));
+        scored.map_err(|flaw| corrupt(keyspace::SCORE, &record.key, flaw))
     }
 
-    fn scores(&self, _at: &KeyAt, version: u64) -> RecordRange {
-        (self.score, KeyRange::prefix(&version.to_be_bytes()))
-    }
-
-    fn decode_scored(&self, key: &Bytes, value: &Bytes) -> Result<(f64, Bytes)> {
-        let scored = records::decode_scored(key, value).map(|(_, score, member)| (score, member));
-        scored.map_err(|flaw| corrupt(keyspace::SCORE, key, flaw))
-    }
-
-    fn first_index(&self) -> u64 {
-        records::FIRST_INDEX
-    }
-
-    fn element(&self, _at: &KeyAt, version: u64, index: u64) -> RecordKey {
-        (self.data, records::encode_element_key(version, index))
+    fn lists(&self) -> &dyn ListAlgorithm {
+        self
     }
 
     fn missing(&self, (keyspace, key): &RecordKey) -> Error {
         corrupt(self.sub_keyspace_name(*keyspace), key, Flaw { offset: 0, what: "a missing record" })
     }
 
-    fn elements(&self, _at: &KeyAt, list: &Collection) -> RecordRange {
-        let key = |index| records::encode_element_key(list.version, index);
-        (self.data, KeyRange::between(&key(list.head), &key(list.head.saturating_add(list.count))))
+    fn unfinished_lock_key(&self, collection: &Collection) -> Bytes {
+        lock_key(0, &records::encode_unfinished_key(collection.version))
     }
 
-    fn decode_element(&self, key: &Bytes) -> Result<u64> {
-        records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
-    }
-
-    fn unfinished_lock_key(&self, version: u64) -> Bytes {
-        lock_key(0, &records::encode_unfinished_key(version))
-    }
-
-    fn renew_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection, now_ms: u64) -> Result<()> {
+    fn renew_unfinished(
+        &self,
+        transaction: &mut Transaction<'_>,
+        _at: &KeyAt,
+        collection: &Collection,
+        _is_first: bool,
+        now_ms: u64,
+    ) -> Result<()> {
         let Collection { version, kind, expiries, .. } = *collection;
-        transaction.touch(&self.unfinished_lock_key(version))?;
+        transaction.touch(&self.unfinished_lock_key(collection))?;
         let unfinished = Garbage::Unfinished { version, kind, renewed_at_ms: now_ms, fields_expire: expiries.is_some() };
         self.put_garbage(transaction, &unfinished)
     }
 
-    fn is_unfinished(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<bool> {
-        Ok(transaction.get(self.garbage, &records::encode_unfinished_key(version))?.is_some())
+    fn is_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection) -> Result<bool> {
+        Ok(transaction.get(self.garbage, &records::encode_unfinished_key(collection.version))?.is_some())
     }
 
-    fn finish(&self, transaction: &mut Transaction<'_>, version: u64) -> Result<()> {
-        transaction.touch(&self.unfinished_lock_key(version))?;
-        Ok(transaction.delete(self.garbage, records::encode_unfinished_key(version))?)
+    fn finish(&self, transaction: &mut Transaction<'_>, collection: &Collection) -> Result<()> {
+        transaction.touch(&self.unfinished_lock_key(collection))?;
+        Ok(transaction.delete(self.garbage, records::encode_unfinished_key(collection.version))?)
     }
 
     fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize, on_expired: &mut dyn FnMut(KeyAt, Expired)) -> Result<Swept> {
@@ -346,7 +394,55 @@ impl Layout for Orbweaver {
     }
 }
 
+impl ArrayRecords for Orbweaver {
+    fn first_index(&self) -> u64 {
+        records::FIRST_INDEX
+    }
+
+    fn element(&self, _at: &KeyAt, version: u64, index: u64) -> RecordKey {
+        (self.data, records::encode_element_key(version, index))
+    }
+
+    fn elements(&self, _at: &KeyAt, version: u64, indexes: Range<u64>) -> RecordRange {
+        let key = |index| records::encode_element_key(version, index);
+        (self.data, KeyRange::between(&key(indexes.start), &key(indexes.end)))
+    }
+
+    fn decode_element(&self, key: &Bytes) -> Result<u64> {
+        records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn missing_element(&self, record: &RecordKey) -> Error {
+        self.missing(record)
+    }
+}
+
+/// Where a cut is in the keyspace of the scores; `None` at an edge.
+fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
+    let key = |score: f64, member: &[u8]| records::encode_scored(version, score, member).0.to_vec();
+    match cut {
+        Cut::Edge | Cut::Behind(f64::INFINITY) => None,
+        Cut::Before(score) => Some(key(*score, b"")),
+        // Where the members of the next score begin.
+        Cut::Behind(score) => Some(key(score.next_up(), b"")),
+        Cut::BeforeMember(score, member) => Some(key(*score, member)),
+        // In byte order nothing is between a member and itself with a zero byte.
+        Cut::BehindMember(score, member) => Some(key(*score, &[member.as_ref(), &[0]].concat())),
+    }
+}
+
 impl Orbweaver {
+    fn find_meta(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
+        let key = at.lock_key();
+        let Some(value) = transaction.get(self.meta, key)? else { return Ok(None) };
+        records::decode_meta(&value).map(Some).map_err(|flaw| corrupt(keyspace::META, key, flaw))
+    }
+
+    /// The records of a space's user keys.
+    fn space(&self, space: u32) -> RecordRange {
+        (self.meta, KeyRange::prefix(&space.to_be_bytes()))
+    }
+
     /// The name of a keyspace that holds sub-records.
     fn sub_keyspace_name(&self, keyspace: Keyspace) -> &'static str {
         if keyspace == self.score {

@@ -93,8 +93,9 @@ pub fn encode_meta(meta: &Meta) -> Bytes {
             }
             bytes.put_u64(collection.version);
             if collection.kind == Kind::List {
-                bytes.put_u64(collection.head);
-                bytes.put_u64(collection.head.wrapping_add(collection.count));
+                let head = collection.list.first_index();
+                bytes.put_u64(head);
+                bytes.put_u64(head.wrapping_add(collection.count));
             } else {
                 bytes.put_u64(collection.count);
             }
@@ -127,16 +128,16 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
         Some(FieldExpiries { next_ms, count: reader.u64("a count is cut short")? })
     };
     let version = reader.u64("a version is cut short")?;
-    let (head, count) = if kind == Kind::List {
+    let (list, count) = if kind == Kind::List {
         let head = reader.u64("a list's head is cut short")?;
         let bounds = reader.flaw("a list's tail is before its head");
         let tail = reader.u64("a list's tail is cut short")?;
-        (head, tail.checked_sub(head).ok_or(bounds)?)
+        (ListHead::Array { head }, tail.checked_sub(head).ok_or(bounds)?)
     } else {
-        (0, reader.u64("a count is cut short")?)
+        (ListHead::None, reader.u64("a count is cut short")?)
     };
     reader.end()?;
-    Ok(Meta { expire_at_ms, body: Body::Collection(Collection { kind, version, count, head, expiries }) })
+    Ok(Meta { expire_at_ms, body: Body::Collection(Collection { count, list, expiries, ..Collection::empty(kind, version) }) })
 }
 
 /// `version u64 | rest`: the key of every sub-record.
@@ -381,13 +382,14 @@ mod tests {
     }
 
     fn collection(kind: Kind, version: u64, count: u64, head: u64) -> Body {
-        Body::Collection(Collection { kind, version, count, head, expiries: None })
+        let list = if kind == Kind::List { ListHead::Array { head } } else { ListHead::None };
+        Body::Collection(Collection { count, list, ..Collection::empty(kind, version) })
     }
 
     #[test]
     fn metas_are_the_documented_bytes() {
         let expiries = Some(FieldExpiries { count: 2, next_ms: 258 });
-        let expiring = Body::Collection(Collection { kind: Kind::Hash, version: 7, count: 3, head: 0, expiries });
+        let expiring = Body::Collection(Collection { count: 3, expiries, ..Collection::empty(Kind::Hash, 7) });
         let table = [
             (None, expiring.clone(), "02 02 0000000000000102 0000000000000002 0000000000000007 0000000000000003"),
             (Some(1), expiring, "02 03 0000000000000001 0000000000000102 0000000000000002 0000000000000007 0000000000000003"),

@@ -8,7 +8,7 @@ mod fields;
 use super::Orbweaver;
 use super::records::{Garbage, decode_expiry_key, decode_garbage};
 use crate::error::{Error, Result};
-use crate::layout::{Expired, KeyAt, Layout, Meta, RecordRange, Swept, lock_key};
+use crate::layout::{Expired, KeyAt, Layout, Meta, New, RecordRange, Swept, lock_key};
 use crate::store::{Direction, KeyRange, Keyspace, Scope, Store};
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -130,8 +130,8 @@ impl Sweep<'_, '_> {
         let mut transaction = layout.begin_on_keys(self.store, keys.iter().map(|(_, at)| at))?;
         for (record, at) in keys {
             match layout.find_readable(&mut transaction, at)? {
-                Some(meta) if meta.is_expired(now_ms) => {
-                    layout.write(&mut transaction, at, Some(&meta), None)?;
+                Some(meta) if meta.expire_at_ms.is_some_and(|at_ms| now_ms > at_ms) => {
+                    layout.write(&mut transaction, at, Some(&meta), New::Nothing, now_ms)?;
                     done.expired_keys += 1;
                     expired.push(at.clone());
                 }
@@ -231,7 +231,7 @@ impl Sweep<'_, '_> {
     /// garbage in turn. Returns what is left of the budget.
     fn space(&mut self, record: &Bytes, space: u32, budget: usize) -> Result<usize> {
         let mut left = budget;
-        let (meta, mut rest) = self.layout.keys(space, b"");
+        let (meta, mut rest) = self.layout.space(space);
         while left > 0 {
             let limit = left.min(self.step);
             let found = self.read(meta, &mut rest, limit)?;
@@ -258,7 +258,7 @@ impl Sweep<'_, '_> {
         for at in keys {
             // Their db was emptied: what cannot be read goes as well.
             let meta = layout.find_readable(&mut transaction, at)?;
-            layout.write(&mut transaction, at, meta.as_ref(), None)?;
+            layout.write(&mut transaction, at, meta.as_ref(), New::Nothing, self.now_ms)?;
             done.records += 1;
         }
         transaction.commit()?;
@@ -269,7 +269,7 @@ impl Sweep<'_, '_> {
         let layout = self.layout;
         let lock = lock_key(0, record);
         let mut transaction = Transaction::begin(self.store, Scope::Keys(vec![lock.clone()]))?;
-        let (meta, range) = layout.keys(space, b"");
+        let (meta, range) = layout.space(space);
         if transaction.first(meta, range, Direction::Forward)?.is_some() {
             return Ok(Swept::default());
         }
@@ -292,7 +292,7 @@ impl Orbweaver {
 
     /// What is stored under a key; `None` also where it cannot be read.
     fn find_readable(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
-        match self.find(transaction, at) {
+        match self.find_meta(transaction, at) {
             Err(Error::Corrupt(_)) => Ok(None),
             other => other,
         }

@@ -146,7 +146,7 @@ impl Step<'_, '_, '_> {
             Kind::Set => (!value.is_empty()).then(|| "a set member's value is not empty".to_owned()),
             Kind::List => match records::decode_element_key(key) {
                 Ok((_, index)) => {
-                    let inside = index.checked_sub(collection.head).is_some_and(|position| position < collection.count);
+                    let inside = index.checked_sub(collection.list.first_index()).is_some_and(|position| position < collection.count);
                     (!inside).then(|| format!("element {index} is outside of its list's head and tail"))
                 }
                 Err(flaw) => Some(describe(flaw)),
