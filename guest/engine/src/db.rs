@@ -6,9 +6,9 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
 use crate::events::{Classes, Events};
-use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Layout, Meta, Names, New, field_expiry};
 use crate::layout::lists::ListHead;
 use crate::layout::records::Records;
+use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, Names, New, field_expiry};
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -52,8 +52,10 @@ pub struct Db<'t, 's> {
     pub events: &'t mut Events,
     /// Longest string in bytes (`proto-max-bulk-len`).
     pub max_string_bytes: usize,
-    /// The clock of this call: Unix time in milliseconds.
+    /// The clock of this call in the steps of the layout's expiries: Unix time in milliseconds.
     pub now_ms: u64,
+    /// The clock of this call: Unix time in milliseconds.
+    pub clock_ms: u64,
     /// The db's number.
     pub index: usize,
     /// Where keys are noted that become lists or sorted sets, in that order; `None` where nobody waits for any.
@@ -118,11 +120,20 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find_all(&mut self, at: &KeyAt) -> Result<Vec<Meta>> {
+        let found = self.look_at_all(at)?;
+        self.tell_of_a_miss(at, found.is_empty());
+        Ok(found)
+    }
+
+    /// As [`Db::find_all`], but nobody is told of a miss.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn look_at_all(&mut self, at: &KeyAt) -> Result<Vec<Meta>> {
         let mut found = Vec::new();
         for &kind in self.namespaces() {
             found.extend(self.look_in(at, kind)?);
         }
-        self.tell_of_a_miss(at, found.is_empty());
         Ok(found)
     }
 
@@ -302,6 +313,18 @@ impl Db<'_, '_> {
         Ok(Collection { list, ..Collection::empty(kind, version) })
     }
 
+    /// The head of a new, still empty collection that takes the place of `old`. Whether what `old` is can still be read until it is
+    /// written depends on the layout: not, where its records could not be told from the new ones.
+    ///
+    /// # Errors
+    /// As [`Db::new_collection`].
+    pub fn replacement(&mut self, at: &KeyAt, old: Option<&Meta>, kind: Kind) -> Result<Collection> {
+        if old.is_some() && !self.layout.hides_unfinished() {
+            self.layout.write(self.transaction, at, old, New::Nothing, self.now_ms)?;
+        }
+        self.new_collection(at, kind)
+    }
+
     /// Stores a changed head of a collection: removes the key where nothing is left in it, keeps its expiry otherwise.
     ///
     /// # Errors
@@ -322,6 +345,31 @@ impl Db<'_, '_> {
             return Ok(collection.count == 0);
         }
         Ok(self.records(at, collection).first(self.transaction, Direction::Forward)?.is_none())
+    }
+
+    /// How many bytes the record takes that tells what is under a key, as that kind.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub fn meta_bytes(&mut self, at: &KeyAt, kind: Kind) -> Result<u64> {
+        let mut records = Vec::new();
+        self.layout.meta_records(at, Some(kind), &mut records);
+        let values = self.transaction.get_many(&records)?;
+        let sizes = records.iter().zip(values).map(|((_, key), value)| value.map_or(0, |value| key.len() + value.len()));
+        Ok(u64::try_from(sizes.sum::<usize>()).unwrap_or(u64::MAX))
+    }
+
+    /// The records of a collection that is no list, with those of its indexes.
+    #[must_use]
+    pub fn parts(&self, at: &KeyAt, collection: &Collection) -> Vec<Records> {
+        let mut parts = vec![self.records(at, collection)];
+        if collection.kind == Kind::SortedSet {
+            parts.push(self.layout.scores(at, collection, &Cut::Edge, &Cut::Edge));
+        }
+        if let (Some(index), Some(_)) = (self.layout.field_index(), collection.expiries) {
+            parts.push(Records::Range(index.records(at, collection.version)));
+        }
+        parts
     }
 
     /// The records of a collection that is no list.

@@ -12,9 +12,10 @@
 
 use crate::error::Result;
 use crate::glob;
-use crate::layout::RecordRange;
-use crate::store::{Direction, KeyRange};
-use crate::transaction::{Scan, Transaction};
+use crate::layout::records::{Record, Records, Walk};
+use crate::layout::{RecordKey, RecordRange};
+use crate::store::Direction;
+use crate::transaction::Transaction;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -39,20 +40,22 @@ pub struct Positions {
 struct Position {
     cursor: u64,
     /// The walk that the cursor belongs to.
-    range: KeyRange,
+    range: RecordRange,
     /// The record that was returned last.
-    last: Vec<u8>,
+    last: RecordKey,
 }
 
 impl Positions {
-    fn find(&self, range: &KeyRange, cursor: u64) -> Option<&Position> {
+    fn find(&self, range: &RecordRange, cursor: u64) -> Option<&Position> {
         self.slots.get(&(cursor % SLOTS)).filter(|position| position.cursor == cursor && position.range == *range)
     }
 
-    fn remember(&mut self, range: &KeyRange, cursor: u64, last: &[u8]) {
-        let end = range.end.as_ref().map_or(0, Vec::len);
-        if last.len() + range.start.len() + end <= MAX_POSITION_BYTES {
-            self.slots.insert(cursor % SLOTS, Position { cursor, range: range.clone(), last: last.to_vec() });
+    fn remember(&mut self, range: RecordRange, cursor: u64, last: &Record) {
+        let end = range.1.end.as_ref().map_or(0, Vec::len);
+        if last.key.len() + range.1.start.len() + end <= MAX_POSITION_BYTES {
+            // A copy: a slice would keep the whole page that it came with.
+            let last = (last.keyspace, Bytes::copy_from_slice(&last.key));
+            self.slots.insert(cursor % SLOTS, Position { cursor, range, last });
         }
     }
 }
@@ -97,59 +100,59 @@ impl Filter {
     }
 }
 
-/// One step over the records of a range, from where `cursor` left off.
+/// One step over records, from where `cursor` left off.
 ///
 /// # Errors
 /// Store errors.
 pub fn records(
     transaction: &mut Transaction<'_>,
     positions: &mut Positions,
-    range: RecordRange,
+    records: &Records,
     cursor: u64,
     count: usize,
-) -> Result<Step<(Bytes, Bytes)>> {
+) -> Result<Step<Record>> {
     let count = count.min(MAX_STEP_ELEMENTS);
     // One more than asked for: it tells whether the walk is over.
-    let mut scan = resume(transaction, positions, &range, cursor, count + 1)?;
-    let mut step: Step<(Bytes, Bytes)> = Step::over();
+    let mut walk = resume(transaction, positions, records, cursor, count + 1)?;
+    let mut step: Step<Record> = Step::over();
     let mut bytes = 0;
-    while let Some((key, value)) = transaction.next(&mut scan)? {
+    while let Some(record) = walk.next(transaction)? {
         let is_full = step.elements.len() >= count || bytes >= MAX_STEP_BYTES;
-        if is_full && let Some((last, _)) = step.elements.last() {
+        if is_full && let Some(last) = step.elements.last() {
             step.cursor = cursor_behind(last);
-            positions.remember(&range.1, step.cursor, last);
+            positions.remember(records.range(), step.cursor, last);
             break;
         }
-        bytes += key.len() + value.len();
-        step.elements.push((key, value));
+        bytes += record.key.len() + record.value.len();
+        step.elements.push(record);
     }
     Ok(step)
 }
 
-/// A scan that goes on where `cursor` left off; see the module's documentation.
-fn resume(transaction: &mut Transaction<'_>, positions: &Positions, range: &RecordRange, cursor: u64, expected: usize) -> Result<Scan> {
-    let (keyspace, range) = range;
-    let scan = |range, expected| Scan::new(*keyspace, range, Direction::Forward, expected);
+/// A walk that goes on where `cursor` left off; see the module's documentation.
+fn resume(transaction: &mut Transaction<'_>, positions: &Positions, records: &Records, cursor: u64, expected: usize) -> Result<Walk> {
+    let walk = |records: &Records, expected| records.walk(Direction::Forward, expected);
     if cursor == 0 {
-        return Ok(scan(range.clone(), expected));
+        return Ok(walk(records, expected));
     }
-    if let Some(Position { last, .. }) = positions.find(range, cursor) {
-        return Ok(scan(KeyRange { start: last.clone(), after_start: true, end: range.end.clone() }, expected));
+    if let Some(Position { last, .. }) = positions.find(&records.range(), cursor) {
+        return Ok(walk(&records.behind(last), expected));
     }
-    let mut walk = scan(range.clone(), usize::MAX);
-    while let Some((key, _)) = transaction.next(&mut walk)? {
+    let mut passing = walk(records, usize::MAX);
+    while let Some(record) = passing.next(transaction)? {
         // The first of several with the same hash: too early repeats elements, too late would leave some out.
-        if cursor_behind(&key) == cursor {
-            return Ok(walk);
+        if cursor_behind(&record) == cursor {
+            return Ok(passing);
         }
     }
-    Ok(scan(range.clone(), expected))
+    Ok(walk(records, expected))
 }
 
-/// The cursor of a step whose last record has this key. A build that hashes differently finds no record for it and starts over,
+/// The cursor of a step with this last record. A build that hashes differently finds no record for it and starts over,
 /// so it need not be the same for ever.
-fn cursor_behind(key: &[u8]) -> u64 {
+fn cursor_behind(record: &Record) -> u64 {
     let mut hasher = DefaultHasher::new();
-    hasher.write(key);
+    hasher.write_u32(record.keyspace.0);
+    hasher.write(&record.key);
     (hasher.finish() >> 1).max(1)
 }

@@ -105,19 +105,19 @@ fn pop_element(context: &mut Context, reply: &mut Reply, end: End) -> Result<Opt
 
 fn blmpop(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> {
     let (keys, end, count) = lists::multiple(context.args.get(2..).unwrap_or_default())?;
-    let deadline_ms = deadline(context.arg(1), context.db.now_ms)?;
+    let deadline_ms = deadline(context.arg(1), context.db.clock_ms)?;
     let found = lists::pop_multiple(context, reply, keys, end, count)?;
     Ok((!found).then(|| wait(keys, Kind::List, deadline_ms)))
 }
 
 fn blmove(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> {
     let (from, to) = (lists::end_named(context.arg(3))?, lists::end_named(context.arg(4))?);
-    let deadline_ms = deadline(context.arg(5), context.db.now_ms)?;
+    let deadline_ms = deadline(context.arg(5), context.db.clock_ms)?;
     move_element(context, reply, from, to, deadline_ms)
 }
 
 fn brpoplpush(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> {
-    let deadline_ms = deadline(context.arg(3), context.db.now_ms)?;
+    let deadline_ms = deadline(context.arg(3), context.db.clock_ms)?;
     move_element(context, reply, End::Tail, End::Head, deadline_ms)
 }
 
@@ -153,7 +153,7 @@ fn pop_member(context: &mut Context, reply: &mut Reply, direction: Direction) ->
 
 fn bzmpop(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> {
     let (keys, direction, count) = sorted_sets::multiple(context.args.get(2..).unwrap_or_default())?;
-    let deadline_ms = deadline(context.arg(1), context.db.now_ms)?;
+    let deadline_ms = deadline(context.arg(1), context.db.clock_ms)?;
     let found = sorted_sets::pop_multiple(context, reply, keys, direction, count)?;
     Ok((!found).then(|| wait(keys, Kind::SortedSet, deadline_ms)))
 }
@@ -161,7 +161,7 @@ fn bzmpop(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> {
 /// Reads `key [key ...] timeout`.
 fn keys_and_timeout<'c>(context: &Context<'c, '_, '_>) -> Result<(&'c [Bytes], Option<u64>)> {
     let (timeout, keys) = context.args.get(1..).and_then(<[Bytes]>::split_last).unwrap_or((context.arg(1), &[]));
-    Ok((keys, deadline(timeout, context.db.now_ms)?))
+    Ok((keys, deadline(timeout, context.db.clock_ms)?))
 }
 
 fn places(context: &Context, keys: &[Bytes]) -> Result<Vec<KeyAt>> {

@@ -36,6 +36,7 @@ pub use blocking::Wait;
 
 use crate::db::Db;
 use crate::error::Result;
+use crate::layout::Kind;
 use crate::resp::reply::Reply;
 use crate::session::{Server, Session};
 use bytes::Bytes;
@@ -175,6 +176,19 @@ impl Group {
         run: DataHandler,
     ) -> Command {
         Command { name, arity, flags, keys: KeySpec::FIRST, group: self, since, summary, subcommands: &[], run: Run::Data(run) }
+    }
+
+    /// The kind of the values that its commands look for; `None`: any, or none.
+    #[must_use]
+    pub const fn kind(self) -> Option<Kind> {
+        match self {
+            Self::String | Self::Bitmap | Self::HyperLogLog => Some(Kind::String),
+            Self::Hash => Some(Kind::Hash),
+            Self::List => Some(Kind::List),
+            Self::Set => Some(Kind::Set),
+            Self::SortedSet | Self::Geo => Some(Kind::SortedSet),
+            Self::Generic | Self::PubSub | Self::Connection | Self::Server | Self::Transactions | Self::Pika => None,
+        }
     }
 
     /// The name in Redis' documentation.

@@ -174,7 +174,7 @@ fn pkpatternmatchdel(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 fn pksetexat(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let expiry = match Time::EXAT.at_ms(context.arg(2), context.db.now_ms, "pksetexat")? {
+    let expiry = match Time::EXAT.at_ms(context.arg(2), context.db.expiry_base_ms(), "pksetexat")? {
         0 if context.arg(2) == "0" => Expiry::Never,
         at_ms => Expiry::At(at_ms),
     };
@@ -188,7 +188,7 @@ fn pksetexat(context: &mut Context, reply: &mut Reply) -> Result<()> {
 fn setvx(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let expiry = match context.args.get(4..).unwrap_or_default() {
         [] => Expiry::Never,
-        [word, seconds] if is_word(word, "ex") => Expiry::At(Time::EX.positive_at_ms(seconds, context.db.now_ms, "setvx")?),
+        [word, seconds] if is_word(word, "ex") => Expiry::At(Time::EX.positive_at_ms(seconds, context.db.expiry_base_ms(), "setvx")?),
         _ => return Err(texts::SYNTAX),
     };
     let at = context.db.at(context.arg(1))?;

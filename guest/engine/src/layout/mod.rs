@@ -157,6 +157,11 @@ pub trait Layout {
         true
     }
 
+    /// Whether the names of fields and members come in byte order.
+    fn names_are_in_byte_order(&self) -> bool {
+        true
+    }
+
     /// How PFADD and its kin store their registers.
     fn sketches(&self) -> SketchFormat {
         SketchFormat::Redis
@@ -326,6 +331,11 @@ pub trait Layout {
 
     /// The records of a sorted set between two cuts, in the order of the scores, members with equal scores in byte order.
     fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records;
+
+    /// Whether [`Layout::decode_scored`] tells the exact scores.
+    fn score_index_is_exact(&self) -> bool {
+        true
+    }
 
     /// The score by which a record of [`Layout::scores`] is in its place, and the member.
     ///

@@ -3,11 +3,11 @@
 use super::Workspace;
 use crate::codec::{Flaw, Reader};
 use crate::error::{Error, Result};
-use crate::layout::{Body, Collection, KeyAt, Kind, RecordRange, field_expiry};
+use crate::layout::records::{Record, Records, Walk};
+use crate::layout::{Body, Collection, Cut, KeyAt, Kind, Names, RecordKey, field_expiry};
 use crate::number::format_double;
 use crate::session::Engine;
-use crate::store::{Direction, Scope};
-use crate::transaction::Scan;
+use crate::store::{Direction, Keyspace, Scope};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, Bytes};
@@ -43,7 +43,7 @@ impl Engine {
 struct Cursor {
     db: u32,
     /// The record of the last key that was begun in this db.
-    last: Option<Bytes>,
+    last: Option<RecordKey>,
     /// The collection under way.
     within: Option<Within>,
 }
@@ -52,26 +52,39 @@ struct Cursor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Within {
     key: Bytes,
-    collection: Collection,
-    /// The last of its records that was written.
-    last: Option<Bytes>,
+    kind: Kind,
+    version: u64,
+    /// What was written of it last.
+    last: Option<Place>,
+}
+
+/// A place in a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// A record.
+    Record(RecordKey),
+    /// An element of a list, by its distance from the head.
+    Rank(u64),
 }
 
 impl Cursor {
-    /// `db u32 | last | has within [key | kind | version u64 | count u64 | head u64 | last]`; kind and keys have their length
-    /// (u32) before them, a missing key is empty.
+    /// `db u32 | last | has within [key | kind | version u64 | has place [rank u64, of a list, or record]]`; keys and the kind have their
+    /// length (u32) before them, a record its keyspace (u32), and a missing record is empty.
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.put_u32(self.db);
-        put(&mut bytes, self.last.as_deref().unwrap_or_default());
+        put_record(&mut bytes, self.last.as_ref());
         bytes.put_u8(u8::from(self.within.is_some()));
-        if let Some(Within { key, collection, last }) = &self.within {
+        if let Some(Within { key, kind, version, last }) = &self.within {
             put(&mut bytes, key);
-            put(&mut bytes, collection.kind.name().as_bytes());
-            bytes.put_u64(collection.version);
-            bytes.put_u64(collection.count);
-            bytes.put_u64(collection.head);
-            put(&mut bytes, last.as_deref().unwrap_or_default());
+            put(&mut bytes, kind.name().as_bytes());
+            bytes.put_u64(*version);
+            bytes.put_u8(u8::from(last.is_some()));
+            match last {
+                None => {}
+                Some(Place::Rank(rank)) => bytes.put_u64(*rank),
+                Some(Place::Record(record)) => put_record(&mut bytes, Some(record)),
+            }
         }
         bytes
     }
@@ -85,27 +98,46 @@ impl Cursor {
     }
 
     fn read(bytes: &Bytes) -> std::result::Result<Self, Flaw> {
-        const SHORT: &str = "a cursor is cut short";
         let mut reader = Reader::new(bytes);
         let db = reader.u32(SHORT)?;
-        let last = Some(reader.bytes(SHORT)?).filter(|key| !key.is_empty());
+        let last = read_record(&mut reader)?;
         let mut within = None;
         if reader.u8(SHORT)? != 0 {
             let key = reader.bytes(SHORT)?;
             let kind = Kind::from_name(&reader.bytes(SHORT)?).ok_or(reader.flaw("an unknown kind"))?;
-            let (version, count, head) = (reader.u64(SHORT)?, reader.u64(SHORT)?, reader.u64(SHORT)?);
-            let last = Some(reader.bytes(SHORT)?).filter(|key| !key.is_empty());
-            // A dump reads expiries from the fields themselves.
-            within = Some(Within { key, collection: Collection { kind, version, count, head, expiries: None }, last });
+            let version = reader.u64(SHORT)?;
+            let last = match (reader.u8(SHORT)?, kind) {
+                (0, _) => None,
+                (_, Kind::List) => Some(Place::Rank(reader.u64(SHORT)?)),
+                _ => read_record(&mut reader)?.map(Place::Record),
+            };
+            within = Some(Within { key, kind, version, last });
         }
         reader.end()?;
         Ok(Self { db, last, within })
     }
 }
 
+const SHORT: &str = "a cursor is cut short";
+
 fn put(bytes: &mut Vec<u8>, piece: &[u8]) {
     bytes.put_u32(u32::try_from(piece.len()).unwrap_or(u32::MAX));
     bytes.put_slice(piece);
+}
+
+fn put_record(bytes: &mut Vec<u8>, record: Option<&RecordKey>) {
+    bytes.put_u8(u8::from(record.is_some()));
+    if let Some((keyspace, key)) = record {
+        bytes.put_u32(keyspace.0);
+        put(bytes, key);
+    }
+}
+
+fn read_record(reader: &mut Reader) -> std::result::Result<Option<RecordKey>, Flaw> {
+    if reader.u8(SHORT)? == 0 {
+        return Ok(None);
+    }
+    Ok(Some((Keyspace(reader.u32(SHORT)?), reader.bytes(SHORT)?)))
 }
 
 struct Dump<'w, 'e, 's> {
@@ -119,13 +151,16 @@ impl Dump<'_, '_, '_> {
         self.out.len() >= self.max_bytes
     }
 
-    fn scan(&self, records: RecordRange, last: Option<&Bytes>) -> Scan {
-        let (keyspace, mut range) = records;
-        if let Some(last) = last {
-            (range.start, range.after_start) = (last.to_vec(), true);
+    /// About how many records the rest of the piece has room for.
+    fn expected(&self) -> usize {
+        (self.max_bytes.saturating_sub(self.out.len()) / RECORD_BYTES).saturating_add(1)
+    }
+
+    fn walk(&self, records: &Records, last: Option<&RecordKey>) -> Walk {
+        match last {
+            Some(last) => records.behind(last).walk(Direction::Forward, self.expected()),
+            None => records.walk(Direction::Forward, self.expected()),
         }
-        let expected = (self.max_bytes.saturating_sub(self.out.len()) / RECORD_BYTES).saturating_add(1);
-        Scan::new(keyspace, range, Direction::Forward, expected)
     }
 
     /// Writes lines from a position on. Returns where to go on, or `None` at the end.
@@ -137,12 +172,12 @@ impl Dump<'_, '_, '_> {
                     return Ok(Some(cursor));
                 }
             }
-            let mut scan = self.scan(self.workspace.layout.keys(space, b""), cursor.last.as_ref());
+            let mut walk = self.walk(&self.workspace.layout.keys(space, None, &Names::ALL), cursor.last.as_ref());
             while !self.is_full()
-                && let Some((record, value)) = self.workspace.transaction.next(&mut scan)?
+                && let Some(record) = walk.next(&mut self.workspace.transaction)?
             {
-                let (key, meta) = self.workspace.layout.decode_key(&record, &value)?;
-                cursor.last = Some(record);
+                let (key, meta) = self.workspace.layout.decode_key(&record)?;
+                cursor.last = Some((record.keyspace, record.key));
                 let (at, Workspace { layout, transaction, now_ms, .. }) = (KeyAt::new(space, key), &mut *self.workspace);
                 if field_expiry::is_gone(*layout, transaction, &at, &meta, *now_ms)? {
                     continue;
@@ -157,7 +192,8 @@ impl Dump<'_, '_, '_> {
                     }
                     Body::Collection(collection) => {
                         self.out.push_str(list_name(collection.kind));
-                        cursor.within = self.items(space, Within { key, collection, last: None })?;
+                        let Collection { kind, version, .. } = collection;
+                        cursor.within = self.items(space, Within { key, kind, version, last: None })?;
                     }
                 }
             }
@@ -176,76 +212,130 @@ impl Dump<'_, '_, '_> {
         self.text(format_args!(",\"type\":\"{}\",\"expire_at_ms\":{expiry},", kind.name()));
     }
 
-    /// Writes the records of a collection, and the end of its line. Returns where to go on if the piece is full before.
-    fn items(&mut self, space: u32, mut within: Within) -> Result<Option<Within>> {
+    /// Writes the records of a collection, and the end of its line. Returns where to go on if the piece is full before. Where it has been
+    /// replaced since the line was begun, nothing follows.
+    fn items(&mut self, space: u32, within: Within) -> Result<Option<Within>> {
         let at = KeyAt::new(space, within.key.clone());
-        let (layout, collection) = (self.workspace.layout, within.collection);
-        let records = match collection.kind {
-            Kind::String | Kind::Hash => layout.fields(&at, collection.version),
-            Kind::List => layout.elements(&at, &collection),
-            Kind::Set => layout.members(&at, collection.version),
-            Kind::SortedSet => layout.scores(&at, collection.version),
-        };
-        let mut scan = self.scan(records, within.last.as_ref());
-        while let Some((record, value)) = self.workspace.transaction.next(&mut scan)? {
-            if self.is_past_its_time(collection.kind, &record, &value)? {
-                continue;
-            }
-            if within.last.is_some() {
-                // The first one stands in the piece that its line begins in: later it might be past its time.
-                if self.is_full() {
-                    return Ok(Some(within));
+        let Workspace { layout, transaction, .. } = &mut *self.workspace;
+        let found = layout.find(transaction, &at, within.kind)?.and_then(|meta| meta.collection());
+        let left = match found {
+            Some(collection) if (collection.kind, collection.version) == (within.kind, within.version) => {
+                if within.kind == Kind::List {
+                    self.elements(&at, &collection, within)?
+                } else {
+                    self.records(&at, &collection, within)?
                 }
-                self.out.push(',');
             }
-            self.item(collection.kind, &record, &value)?;
-            within.last = Some(record);
+            _ => None,
+        };
+        if left.is_none() {
+            self.out.push_str("]}\n");
         }
-        self.out.push_str("]}\n");
+        Ok(left)
+    }
+
+    fn elements(&mut self, at: &KeyAt, list: &Collection, mut within: Within) -> Result<Option<Within>> {
+        let layout = self.workspace.layout;
+        let start = if let Some(Place::Rank(rank)) = within.last { rank.saturating_add(1).min(list.count) } else { 0 };
+        let expected = u64::try_from(self.expected()).unwrap_or(u64::MAX);
+        let mut walk = layout.lists().walk(at, list, start..list.count, Direction::Forward, expected)?;
+        while let Some((rank, element)) = walk.next(&mut self.workspace.transaction)? {
+            if self.is_full_before_the_next(&within) {
+                return Ok(Some(within));
+            }
+            self.bytes(&element);
+            within.last = Some(Place::Rank(rank));
+        }
         Ok(None)
     }
 
-    fn is_past_its_time(&self, kind: Kind, record: &Bytes, value: &Bytes) -> Result<bool> {
-        let Workspace { layout, now_ms, .. } = &*self.workspace;
-        Ok(kind == Kind::Hash && layout.decode_field_value(record, value)?.is_expired(*now_ms))
+    fn records(&mut self, at: &KeyAt, collection: &Collection, mut within: Within) -> Result<Option<Within>> {
+        let layout = self.workspace.layout;
+        let records = match collection.kind {
+            Kind::Set | Kind::List => layout.members(at, collection),
+            Kind::SortedSet => layout.scores(at, collection, &Cut::Edge, &Cut::Edge),
+            Kind::String | Kind::Hash => layout.fields(at, collection, &Names::ALL),
+        };
+        let last = if let Some(Place::Record(record)) = &within.last { Some(record) } else { None };
+        let mut walk = self.walk(&records, last);
+        while let Some(record) = walk.next(&mut self.workspace.transaction)? {
+            let item = self.item(at, collection, &record)?;
+            let Some(item) = item else { continue };
+            if self.is_full_before_the_next(&within) {
+                return Ok(Some(within));
+            }
+            self.out.push_str(&item);
+            within.last = Some(Place::Record((record.keyspace, record.key)));
+        }
+        Ok(None)
     }
 
-    fn item(&mut self, kind: Kind, record: &Bytes, value: &Bytes) -> Result<()> {
-        let layout = self.workspace.layout;
-        match kind {
+    /// Whether the next item is for the next piece; writes a comma if not. The first one stands in the piece that its line begins in: later it
+    /// might be past its time.
+    fn is_full_before_the_next(&mut self, within: &Within) -> bool {
+        if within.last.is_none() {
+            return false;
+        }
+        if self.is_full() {
+            return true;
+        }
+        self.out.push(',');
+        false
+    }
+
+    /// A record as it is written; `None` where it is past its time.
+    fn item(&mut self, at: &KeyAt, collection: &Collection, record: &Record) -> Result<Option<String>> {
+        let Record { key, value, .. } = record;
+        let Workspace { layout, transaction, now_ms, .. } = &mut *self.workspace;
+        let mut item = String::new();
+        match collection.kind {
             Kind::String | Kind::Hash => {
-                let field = layout.decode_field_value(record, value)?;
-                self.out.push('[');
-                self.bytes(&layout.decode_field(record)?);
-                self.out.push(',');
-                self.bytes(&field.value);
+                let found = layout.decode_field_value(collection, key, value)?;
+                let Some(field) = found.filter(|field| !field.is_expired(*now_ms)) else { return Ok(None) };
+                item.push('[');
+                push_bytes(&mut item, &layout.decode_field(key)?);
+                item.push(',');
+                push_bytes(&mut item, &field.value);
                 if let Some(at) = field.expire_at_ms {
-                    self.text(format_args!(",{at}"));
+                    push_text(&mut item, format_args!(",{at}"));
                 }
-                self.out.push(']');
+                item.push(']');
             }
-            Kind::List => self.bytes(value),
-            Kind::Set => self.bytes(&layout.decode_member(record)?),
+            Kind::Set | Kind::List => push_bytes(&mut item, &layout.decode_member(key)?),
             Kind::SortedSet => {
-                let (score, member) = layout.decode_scored(record, value)?;
-                self.out.push('[');
-                self.bytes(&member);
-                self.text(format_args!(",\"{}\",\"{:016x}\"]", format_double(score), score.to_bits()));
+                let (mut score, member) = layout.decode_scored(record)?;
+                if !layout.score_index_is_exact() {
+                    let (keyspace, key) = layout.member(at, collection, &member);
+                    if let Some(value) = transaction.get(keyspace, &key)? {
+                        score = layout.decode_score(collection, &key, &value)?.unwrap_or(score);
+                    }
+                }
+                item.push('[');
+                push_bytes(&mut item, &member);
+                push_text(&mut item, format_args!(",\"{}\",\"{:016x}\"]", format_double(score), score.to_bits()));
             }
         }
-        Ok(())
+        Ok(Some(item))
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
-        self.out.push('"');
-        STANDARD.encode_string(bytes, &mut self.out);
-        self.out.push('"');
+        push_bytes(&mut self.out, bytes);
     }
 
     fn text(&mut self, text: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.out.write_fmt(text);
+        push_text(&mut self.out, text);
     }
+}
+
+fn push_bytes(out: &mut String, bytes: &[u8]) {
+    out.push('"');
+    STANDARD.encode_string(bytes, out);
+    out.push('"');
+}
+
+fn push_text(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = out.write_fmt(text);
 }
 
 /// What begins the list of a collection's records.

@@ -4,7 +4,8 @@ use super::line::{Entry, Value};
 use super::{MAX_ATTEMPTS, Workspace};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
-use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Meta, field_expiry};
+use crate::layout::lists::{End, ListHead};
+use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Meta, New, field_expiry};
 use crate::session::Engine;
 use crate::store::{Scope, StoreError};
 use bytes::Bytes;
@@ -57,7 +58,8 @@ impl Engine {
                 }
             };
             let now_ms = self.environment.now_us() / 1000;
-            if entry.expire_at_ms.is_some_and(|at| now_ms > at) || entry.value.leave_out_expired(now_ms) {
+            let rules = self.layout.expiry_rules();
+            if entry.expire_at_ms.is_some_and(|at| rules.is_past(at, now_ms)) || entry.value.leave_out_expired(now_ms) {
                 report.expired += 1;
                 continue;
             }
@@ -136,22 +138,34 @@ impl Engine {
         self.transact(scope, |workspace| {
             for Numbered { entry, .. } in group {
                 let at = key_of(workspace.catalog, entry)?;
-                let collection = entry.value.kind().map(|kind| workspace.new_collection(kind, &entry.value)).transpose()?;
-                if let Some(collection) = &collection {
-                    workspace.write_records(&at, collection, &entry.value, 0..usize::MAX)?;
-                }
-                workspace.replace(&at, entry, collection)?;
+                workspace.check(entry)?;
+                let mut old = workspace.find(&at, entry.value.kind())?;
+                let collection = match entry.value.kind() {
+                    Kind::String => None,
+                    kind => {
+                        workspace.make_way(&at, &mut old)?;
+                        let collection = workspace.new_collection(&at, kind, &entry.value)?;
+                        Some(workspace.write_records(&at, collection, &entry.value, 0..usize::MAX)?)
+                    }
+                };
+                workspace.replace(&at, entry, old.as_ref(), collection)?;
             }
             Ok(())
         })
     }
 
-    /// Writes a collection batch by batch under a version that nothing refers to, and the key last.
+    /// Writes a collection batch by batch where nobody looks, and the key last.
     fn write_in_parts(&mut self, entry: &Entry, parts: &[Range<usize>]) -> Result<()> {
-        let Some(kind) = entry.value.kind() else { return Ok(()) };
+        let scope = |engine: &Self| Ok(Scope::Keys(vec![key_of(&engine.catalog, entry)?.lock_key().clone()]));
         for _ in 0..MAX_ATTEMPTS {
-            let collection = self.transact(|_| Ok(Scope::Read), |workspace| workspace.new_collection(kind, &entry.value))?;
-            if self.try_in_parts(entry, &collection, parts)? {
+            let collection = self.transact(scope, |workspace| {
+                let at = key_of(workspace.catalog, entry)?;
+                workspace.check(entry)?;
+                let mut old = workspace.find(&at, entry.value.kind())?;
+                workspace.make_way(&at, &mut old)?;
+                workspace.new_collection(&at, entry.value.kind(), &entry.value)
+            })?;
+            if self.try_in_parts(entry, collection, parts)? {
                 return Ok(());
             }
         }
@@ -159,110 +173,124 @@ impl Engine {
     }
 
     /// False where the sweep has taken the load for given up, and its records away.
-    fn try_in_parts(&mut self, entry: &Entry, collection: &Collection, parts: &[Range<usize>]) -> Result<bool> {
-        let note = self.layout.unfinished_lock_key(collection.version);
+    fn try_in_parts(&mut self, entry: &Entry, mut collection: Collection, parts: &[Range<usize>]) -> Result<bool> {
+        let note = self.layout.unfinished_lock_key(&collection);
         for part in parts {
             let scope = |_: &Self| Ok(Scope::Keys(vec![note.clone()]));
             let written = self.transact(scope, |workspace| {
                 let Workspace { transaction, layout, now_ms, .. } = workspace;
-                if part.start > 0 && !layout.is_unfinished(transaction, collection.version)? {
-                    return Ok(false);
+                let is_first = part.start == 0;
+                if !is_first && !layout.is_unfinished(transaction, &collection)? {
+                    return Ok(None);
                 }
-                layout.renew_unfinished(transaction, collection, *now_ms)?;
                 let at = key_of(workspace.catalog, entry)?;
-                workspace.write_records(&at, collection, &entry.value, part.clone())?;
-                Ok(true)
+                layout.renew_unfinished(transaction, &at, &collection, is_first, *now_ms)?;
+                workspace.write_records(&at, collection, &entry.value, part.clone()).map(Some)
             })?;
-            if !written {
-                return Ok(false);
-            }
+            let Some(written) = written else { return Ok(false) };
+            collection = written;
         }
         let scope = |engine: &Self| Ok(Scope::Keys(vec![note.clone(), key_of(&engine.catalog, entry)?.lock_key().clone()]));
         self.transact(scope, |workspace| {
             let Workspace { transaction, layout, .. } = workspace;
-            if !layout.is_unfinished(transaction, collection.version)? {
+            if !layout.is_unfinished(transaction, &collection)? {
                 return Ok(false);
             }
-            layout.finish(transaction, collection.version)?;
+            layout.finish(transaction, &collection)?;
             let at = key_of(workspace.catalog, entry)?;
-            workspace.replace(&at, entry, Some(*collection))?;
+            let old = workspace.find(&at, entry.value.kind())?;
+            workspace.replace(&at, entry, old.as_ref(), Some(collection))?;
             Ok(true)
         })
     }
 }
 
 impl Workspace<'_, '_> {
-    /// The head of a collection that will hold all records of `value`.
-    fn new_collection(&mut self, kind: Kind, value: &Value) -> Result<Collection> {
-        let Self { layout, versions, now_ms, .. } = self;
-        let version = layout.next_version(None, *now_ms, &mut || Versions::take(versions))?;
-        let count = u64::try_from(value.record_sizes().count()).unwrap_or(u64::MAX);
-        let head = if kind == Kind::List { layout.first_index() } else { 0 };
-        Ok(Collection { kind, version, count, head, expiries: value.expiries() })
+    /// Makes sure that the layout has room for the key's expiry.
+    fn check(&self, entry: &Entry) -> Result<()> {
+        entry.expire_at_ms.map_or(Ok(()), |at_ms| self.layout.expiry_rules().check(self.layout.name(), at_ms))
+    }
+
+    /// What a value of that kind takes the place of.
+    fn find(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
+        self.layout.find(&mut self.transaction, at, kind)
+    }
+
+    /// Removes what is there, where its records could not be told from the new ones.
+    fn make_way(&mut self, at: &KeyAt, old: &mut Option<Meta>) -> Result<()> {
+        if old.is_some() && !self.layout.hides_unfinished() {
+            self.layout.write(&mut self.transaction, at, old.as_ref(), New::Nothing, self.now_ms)?;
+            *old = None;
+        }
+        Ok(())
+    }
+
+    /// The head of a collection for the records of `value`.
+    fn new_collection(&mut self, at: &KeyAt, kind: Kind, value: &Value) -> Result<Collection> {
+        let Self { transaction, layout, versions, now_ms, .. } = self;
+        let version = layout.next_version(transaction, at, kind, *now_ms, &mut || Versions::take(versions))?;
+        let list = if kind == Kind::List { layout.lists().empty() } else { ListHead::None };
+        Ok(Collection { list, expiries: value.expiries(), ..Collection::empty(kind, version) })
     }
 
     /// Puts the key in the place of what is there.
-    fn replace(&mut self, at: &KeyAt, entry: &Entry, collection: Option<Collection>) -> Result<()> {
-        let old = self.layout.find(&mut self.transaction, at)?;
+    fn replace(&mut self, at: &KeyAt, entry: &Entry, old: Option<&Meta>, collection: Option<Collection>) -> Result<()> {
         let body = match (&entry.value, collection) {
             (Value::String(value), _) => Body::String(value.clone()),
             (_, Some(collection)) => Body::Collection(collection),
             (_, None) => return Ok(()),
         };
         let new = Meta { expire_at_ms: entry.expire_at_ms, body };
-        self.layout.write(&mut self.transaction, at, old.as_ref(), Some(&new))
+        self.layout.write(&mut self.transaction, at, old, New::Value(&new), self.now_ms)
     }
 
-    /// Writes the records of a collection whose positions are in `part`.
-    fn write_records(&mut self, at: &KeyAt, collection: &Collection, value: &Value, part: Range<usize>) -> Result<()> {
-        let (layout, version) = (self.layout, collection.version);
+    /// Writes the records of a collection whose positions are in `part`. Returns the collection with them.
+    fn write_records(&mut self, at: &KeyAt, mut collection: Collection, value: &Value, part: Range<usize>) -> Result<Collection> {
+        let (layout, transaction) = (self.layout, &mut self.transaction);
+        let mut added = 0;
         match value {
             Value::String(_) => {}
             Value::Hash(fields) => {
                 for (field, value) in slice(fields, &part) {
                     if let Some(expire_at_ms) = value.expire_at_ms {
                         let index = field_expiry::index(layout)?;
-                        self.put(index.record(at, version, expire_at_ms, field), Bytes::new())?;
+                        let (keyspace, key) = index.record(at, collection.version, expire_at_ms, field);
+                        transaction.put(keyspace, key, Bytes::new())?;
                     }
-                    self.put(layout.field(at, version, field), layout.encode_field_value(value))?;
+                    layout.write_field(transaction, at, &collection, field, Some(value))?;
+                    added += 1;
                 }
             }
             Value::List(items) => {
-                let first = u64::try_from(part.start).unwrap_or(u64::MAX);
-                for (position, item) in (first..).zip(slice(items, &part)) {
-                    self.put(layout.element(at, version, collection.head.saturating_add(position)), item.clone())?;
+                for item in slice(items, &part) {
+                    collection = layout.lists().push(transaction, at, &collection, End::Tail, item.clone())?;
                 }
             }
             Value::Set(members) => {
                 for member in slice(members, &part) {
-                    self.put(layout.member(at, version, member), Bytes::new())?;
+                    layout.write_member(transaction, at, &collection, member, true)?;
+                    added += 1;
                 }
             }
             Value::SortedSet(members) => {
                 for (member, score) in slice(members, &part) {
-                    self.put(layout.member(at, version, member), layout.encode_score(*score))?;
-                    let (record, value) = layout.scored(at, version, *score, member);
-                    self.put(record, value)?;
+                    layout.write_score(transaction, at, &collection, member, None, Some(*score))?;
+                    added += 1;
                 }
             }
         }
-        Ok(())
-    }
-
-    fn put(&mut self, (keyspace, key): crate::layout::RecordKey, value: Bytes) -> Result<()> {
-        Ok(self.transaction.put(keyspace, key, value)?)
+        Ok(collection.changed_by(added, 0))
     }
 }
 
 impl Value {
-    /// The kind of collection; `None` for a string.
-    const fn kind(&self) -> Option<Kind> {
+    const fn kind(&self) -> Kind {
         match self {
-            Self::String(_) => None,
-            Self::Hash(_) => Some(Kind::Hash),
-            Self::List(_) => Some(Kind::List),
-            Self::Set(_) => Some(Kind::Set),
-            Self::SortedSet(_) => Some(Kind::SortedSet),
+            Self::String(_) => Kind::String,
+            Self::Hash(_) => Kind::Hash,
+            Self::List(_) => Kind::List,
+            Self::Set(_) => Kind::Set,
+            Self::SortedSet(_) => Kind::SortedSet,
         }
     }
 

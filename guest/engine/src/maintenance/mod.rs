@@ -98,7 +98,7 @@ impl Engine {
             self.load_catalog()?;
         }
         let scope = scope(self)?;
-        let now_ms = self.environment.now_us() / 1000;
+        let now_ms = self.layout.expiry_rules().clock(self.environment.now_us() / 1000);
         let Self { store, layout, catalog, catalog_epoch, versions, .. } = self;
         let transaction = Transaction::begin(store.as_mut(), scope)?;
         if *catalog_epoch != Some(transaction.epoch()) {

@@ -91,6 +91,11 @@ impl Reply {
         self.line(b'-', text.trim_end_matches(['\r', '\n']));
     }
 
+    /// How many there are.
+    pub fn length(&mut self, count: u64) {
+        self.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
     /// An integer.
     pub fn integer(&mut self, number: i64) {
         self.header(b':', number);

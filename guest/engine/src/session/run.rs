@@ -10,7 +10,7 @@ use crate::db::{Db, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events};
-use crate::layout::{Catalog, KeyAt, Layout, RecordKey, lock_key};
+use crate::layout::{Catalog, KeyAt, Kind, Layout, RecordKey, lock_key};
 use crate::resp::reply::{Protocol, Reply};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
@@ -211,8 +211,17 @@ impl Engine {
             self.load_catalog()?;
         }
         let can_write = !self.store.limits().read_only;
-        let mut needs = Needs { catalog: &self.catalog, can_write, named: Vec::new(), others: Vec::new(), writes: false, exclusive: false };
+        let mut needs = Needs {
+            catalog: &self.catalog,
+            can_write,
+            named: Vec::new(),
+            kinds: Vec::new(),
+            others: Vec::new(),
+            writes: false,
+            exclusive: false,
+        };
         jobs.iter().for_each(|job| needs.add(&job.work));
+        let kind = needs.kind();
         let Needs { named, others, writes, exclusive, .. } = needs;
         let are_several = named.len() > 1;
         let mut lock_keys = Vec::new();
@@ -223,7 +232,9 @@ impl Engine {
         }
         let mut ahead = Vec::new();
         if are_several {
-            ahead.extend(lock_keys.iter().filter_map(KeyAt::from_lock_key).map(|at| self.layout.meta_record(&at)));
+            for at in lock_keys.iter().filter_map(KeyAt::from_lock_key) {
+                self.layout.meta_records(&at, kind, &mut ahead);
+            }
         }
         lock_keys.extend(others);
         if writes && !self.waiters.is_empty() {
@@ -300,6 +311,8 @@ struct Needs<'j> {
     can_write: bool,
     /// The keys that the jobs name, each with its space.
     named: Vec<(u32, &'j Bytes)>,
+    /// The kinds of values that they look for; `None`: any.
+    kinds: Vec<Option<Kind>>,
     /// The lock keys of what else they may change or depend on.
     others: Vec<Bytes>,
     writes: bool,
@@ -314,7 +327,7 @@ impl<'j> Needs<'j> {
                 let flags = call.command.flags;
                 self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
                 self.exclusive |= call.command.is_exclusive(&call.args);
-                self.name(call.db, call.keys());
+                self.name(call.db, call.keys(), call.command.group.kind());
                 if flags.has(Flags::CROSS_DB) {
                     let spaces = &self.catalog.spaces;
                     self.others.extend(call.keys().flat_map(|key| spaces.iter().map(|&space| lock_key(space, key))));
@@ -327,12 +340,19 @@ impl<'j> Needs<'j> {
             Work::Operations(operations) => {
                 self.writes |= operations.has(Access::Write);
                 self.exclusive |= operations.has(Access::Exclusive);
-                self.name(operations.db, operations.keys());
+                self.name(operations.db, operations.keys(), None);
             }
         }
     }
 
-    fn name(&mut self, db: usize, keys: impl Iterator<Item = &'j Bytes>) {
+    /// The kind of value that all of them look for; `None` where they look for several.
+    fn kind(&self) -> Option<Kind> {
+        let first = self.kinds.first().copied().flatten();
+        first.filter(|first| self.kinds.iter().all(|kind| *kind == Some(*first)))
+    }
+
+    fn name(&mut self, db: usize, keys: impl Iterator<Item = &'j Bytes>, kind: Option<Kind>) {
+        self.kinds.push(kind);
         if let Some(&space) = self.catalog.spaces.get(db) {
             self.named.extend(keys.map(|key| (space, key)));
         }
@@ -402,7 +422,8 @@ impl<'s> Runner<'_, 's> {
             versions: &mut *self.versions,
             events: &mut self.events,
             max_string_bytes: self.server.settings.max_string_bytes,
-            now_ms: self.now_ms,
+            now_ms: self.layout.expiry_rules().clock(self.now_ms),
+            clock_ms: self.now_ms,
             index,
             appeared: (!self.waiters.is_empty()).then_some(&mut self.appeared),
         };
@@ -470,8 +491,7 @@ impl<'s> Runner<'_, 's> {
         let mut watched: Vec<Watched> = Vec::with_capacity(keys.len());
         for ((key, lock_key), revision) in keys.iter().zip(lock_keys).zip(revisions) {
             let at = KeyAt::new(space, key.clone());
-            let meta = self.layout.find(&mut self.transaction, &at)?.filter(|meta| !meta.is_expired(self.now_ms));
-            let expire_at_ms = meta.and_then(|meta| meta.expire_at_ms);
+            let expire_at_ms = self.db(db).0.look_at(&at)?.and_then(|meta| meta.expire_at_ms);
             watched.push(Watched { lock_key, revision: Some(revision), epoch, expire_at_ms });
         }
         Ok(watched)

@@ -90,7 +90,7 @@ impl Perform for Operation {
             })?,
             Self::Remove(keys) => count(db, keys, |db, key| {
                 let at = db.at(key)?;
-                db.remove(&at)
+                Ok(db.remove(&at)? > 0)
             })?,
             Self::Kind(key) => {
                 let at = db.at(key)?;
@@ -106,11 +106,11 @@ impl Perform for Operation {
             }
             Self::ExpireAt(key, at_ms, only) => {
                 let at = db.at(key)?;
-                Outcome::Flag(keys::expire(db, &at, *at_ms, *only)?)
+                Outcome::Flag(keys::expire(db, &at, *at_ms, *only)? > 0)
             }
             Self::Persist(key) => {
                 let at = db.at(key)?;
-                Outcome::Flag(keys::persist(db, &at)?)
+                Outcome::Flag(keys::persist(db, &at)? > 0)
             }
             Self::Rename { from, to, keep } => {
                 let (from, to) = (db.at(from)?, db.at(to)?);

@@ -8,7 +8,7 @@ pub mod fields;
 use super::strings::{self, Condition, Expiry};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
-use crate::layout::{KeyAt, Meta};
+use crate::layout::{KeyAt, Kind, Meta};
 use bytes::Bytes;
 
 /// An offset that no string can have.
@@ -225,7 +225,7 @@ pub fn combine(db: &mut Db, operation: Operation, target: &KeyAt, sources: &[Key
     let result = combined(operation, &values);
     let length = result.len();
     if result.is_empty() {
-        db.remove(target)?;
+        db.remove_in_place_of(target, Kind::String)?;
     } else {
         strings::set(db, target, result.into(), Condition::Always, Expiry::Never)?;
     }

@@ -7,9 +7,8 @@
 use crate::db::Db;
 use crate::environment::random_below;
 use crate::error::{Result, texts};
-use crate::layout::RecordRange;
+use crate::layout::records::{self, Record, Records};
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,21 +24,21 @@ pub enum Draw {
     Repeated(u64),
 }
 
-/// What is done with a record: with its key and its value.
-pub type Visit<'v> = dyn FnMut(&Bytes, &Bytes) -> Result<()> + 'v;
+/// What is done with a record.
+pub type Visit<'v> = dyn FnMut(&Record) -> Result<()> + 'v;
 
 /// The records that are drawn from.
 pub struct Urn<'u> {
-    /// The range that holds them.
-    pub range: &'u RecordRange,
+    /// The records that hold them.
+    pub records: &'u Records,
     /// How many they are.
     pub total: u64,
-    /// Which records of the range they are; `None`: all.
+    /// Which of the records they are; `None`: all.
     pub only: Option<&'u Only<'u>>,
 }
 
-/// Whether a record, by key and value, is drawn from.
-pub type Only<'o> = dyn Fn(&Bytes, &Bytes) -> Result<bool> + 'o;
+/// Whether a record is drawn from.
+pub type Only<'o> = dyn Fn(&Record) -> Result<bool> + 'o;
 
 /// Hands records drawn from an urn to `visit`; different ones not in a random order.
 ///
@@ -50,14 +49,14 @@ pub fn records(db: &mut Db, urn: &Urn<'_>, draw: Draw, visit: &mut Visit<'_>) ->
     match draw {
         Draw::Distinct(count) if count >= urn.total => {
             let mut walk = Walk::new(urn, Direction::Forward, urn.total);
-            while let Some((key, value)) = walk.next(db)? {
-                visit(&key, &value)?;
+            while let Some(record) = walk.next(db)? {
+                visit(&record)?;
             }
             Ok(())
         }
         Draw::Distinct(count) => {
             let ranks = distinct_ranks(db, urn.total, count);
-            at_ranks(db, urn, ranks, &mut |_, key, value| visit(key, value))
+            at_ranks(db, urn, ranks, &mut |_, record| visit(record))
         }
         Draw::Repeated(count) if count > MAX_REPEATED => Err(texts::OUT_OF_RANGE),
         Draw::Repeated(count) => repeated(db, urn, count, visit),
@@ -67,17 +66,18 @@ pub fn records(db: &mut Db, urn: &Urn<'_>, draw: Draw, visit: &mut Visit<'_>) ->
 fn repeated(db: &mut Db, urn: &Urn<'_>, count: u64, visit: &mut Visit<'_>) -> Result<()> {
     let ranks: Vec<u64> = (0..count).map(|_| random_below(db.environment, urn.total)).collect();
     let mut by_rank = BTreeMap::new();
-    at_ranks(db, urn, ranks.iter().copied().collect(), &mut |rank, key, value| {
+    at_ranks(db, urn, ranks.iter().copied().collect(), &mut |rank, Record { keyspace, key, value }| {
         // Copies: a slice would keep the whole page that it came with.
-        by_rank.insert(rank, (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
+        let copy = Record { keyspace: *keyspace, key: Bytes::copy_from_slice(key), value: Bytes::copy_from_slice(value) };
+        by_rank.insert(rank, copy);
         Ok(())
     })?;
     let drawn = || ranks.iter().filter_map(|rank| by_rank.get(rank));
-    let bytes = drawn().fold(0_usize, |sum, (key, value)| sum.saturating_add(key.len() + value.len()));
+    let bytes = drawn().fold(0_usize, |sum, Record { key, value, .. }| sum.saturating_add(key.len() + value.len()));
     if bytes > db.max_string_bytes {
         return Err(texts::OUT_OF_RANGE);
     }
-    drawn().try_for_each(|(key, value)| visit(key, value))
+    drawn().try_for_each(|record| visit(record))
 }
 
 /// `count` different numbers below `limit`, every set of them equally likely (Floyd's algorithm: Bentley, Programming Pearls,
@@ -94,7 +94,7 @@ fn distinct_ranks(db: &mut Db, limit: u64, count: u64) -> BTreeSet<u64> {
 }
 
 /// What is done with a record of a rank.
-type VisitRank<'v> = dyn FnMut(u64, &Bytes, &Bytes) -> Result<()> + 'v;
+type VisitRank<'v> = dyn FnMut(u64, &Record) -> Result<()> + 'v;
 
 /// Visits the records of an urn at these positions.
 fn at_ranks(db: &mut Db, urn: &Urn<'_>, ranks: BTreeSet<u64>, visit: &mut VisitRank<'_>) -> Result<()> {
@@ -103,7 +103,7 @@ fn at_ranks(db: &mut Db, urn: &Urn<'_>, ranks: BTreeSet<u64>, visit: &mut VisitR
     at_distances(db, urn, Direction::Forward, &front, visit)?;
     let from_the_end = |rank: u64| urn.total.saturating_sub(rank).saturating_sub(1);
     let distances = back.into_iter().map(from_the_end).collect();
-    at_distances(db, urn, Direction::Reverse, &distances, &mut |distance, key, value| visit(from_the_end(distance), key, value))
+    at_distances(db, urn, Direction::Reverse, &distances, &mut |distance, record| visit(from_the_end(distance), record))
 }
 
 /// Visits the records that are so far behind the first one of a walk.
@@ -111,9 +111,9 @@ fn at_distances(db: &mut Db, urn: &Urn<'_>, direction: Direction, distances: &BT
     let Some(&farthest) = distances.last() else { return Ok(()) };
     let mut walk = Walk::new(urn, direction, farthest.saturating_add(1));
     for distance in 0..=farthest {
-        let Some((key, value)) = walk.next(db)? else { break };
+        let Some(record) = walk.next(db)? else { break };
         if distances.contains(&distance) {
-            visit(distance, &key, &value)?;
+            visit(distance, &record)?;
         }
     }
     Ok(())
@@ -121,22 +121,21 @@ fn at_distances(db: &mut Db, urn: &Urn<'_>, direction: Direction, distances: &BT
 
 /// A walk over the records of an urn.
 struct Walk<'u> {
-    scan: Scan,
+    records: records::Walk,
     only: Option<&'u Only<'u>>,
 }
 
 impl<'u> Walk<'u> {
     /// About `expected` records will be read.
     fn new(urn: &Urn<'u>, direction: Direction, expected: u64) -> Self {
-        let (keyspace, range) = urn.range;
-        let scan = Scan::new(*keyspace, range.clone(), direction, usize::try_from(expected).unwrap_or(usize::MAX));
-        Self { scan, only: urn.only }
+        let records = urn.records.walk(direction, usize::try_from(expected).unwrap_or(usize::MAX));
+        Self { records, only: urn.only }
     }
 
-    fn next(&mut self, db: &mut Db) -> Result<Option<(Bytes, Bytes)>> {
-        while let Some((key, value)) = db.transaction.next(&mut self.scan)? {
-            if self.only.map_or(Ok(true), |only| only(&key, &value))? {
-                return Ok(Some((key, value)));
+    fn next(&mut self, db: &mut Db) -> Result<Option<Record>> {
+        while let Some(record) = self.records.next(db.transaction)? {
+            if self.only.map_or(Ok(true), |only| only(&record))? {
+                return Ok(Some(record));
             }
         }
         Ok(None)

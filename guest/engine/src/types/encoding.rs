@@ -4,10 +4,10 @@
 use super::sets::Walk;
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
+use crate::layout::records::Record;
+use crate::layout::{Body, Collection, KeyAt, Kind, Meta, Names};
 use crate::number::parse_i64;
 use crate::store::Direction;
-use crate::transaction::Scan;
 
 /// Longest text of a 64-bit integer.
 const MAX_INTEGER_BYTES: usize = 20;
@@ -77,15 +77,14 @@ fn integer(value: &[u8]) -> Option<i64> {
 }
 
 fn is_small_hash(db: &mut Db, at: &KeyAt, collection: &Collection) -> Result<bool> {
-    if collection.count > MAX_HASH_LISTPACK {
+    let count = db.count(at, collection)?;
+    if count > MAX_HASH_LISTPACK {
         return Ok(false);
     }
-    let (keyspace, range) = db.layout.fields(at, collection.version);
-    let expected = usize::try_from(collection.count).unwrap_or(usize::MAX);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, expected);
-    while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (field, value) = (db.layout.decode_field(&key)?, db.layout.decode_field_value(&key, &value)?.value);
-        if field.len().max(value.len()) > MAX_HASH_LISTPACK_BYTES {
+    let mut walk = db.layout.fields(at, collection, &Names::ALL).walk(Direction::Forward, usize::try_from(count).unwrap_or(usize::MAX));
+    while let Some(Record { key, value, .. }) = walk.next(db.transaction)? {
+        let value_bytes = db.layout.decode_field_value(collection, &key, &value)?.map_or(0, |found| found.value.len());
+        if db.layout.decode_field(&key)?.len().max(value_bytes) > MAX_HASH_LISTPACK_BYTES {
             return Ok(false);
         }
     }
@@ -93,14 +92,13 @@ fn is_small_hash(db: &mut Db, at: &KeyAt, collection: &Collection) -> Result<boo
 }
 
 fn is_small_sorted_set(db: &mut Db, at: &KeyAt, collection: &Collection) -> Result<bool> {
-    if collection.count > MAX_LISTPACK {
+    let count = db.count(at, collection)?;
+    if count > MAX_LISTPACK {
         return Ok(false);
     }
-    let (keyspace, range) = db.layout.members(at, collection.version);
-    let expected = usize::try_from(collection.count).unwrap_or(usize::MAX);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, expected);
-    while let Some((key, _)) = db.transaction.next(&mut scan)? {
-        if db.layout.decode_member(&key)?.len() > MAX_SORTED_SET_LISTPACK_BYTES {
+    let mut walk = db.layout.members(at, collection).walk(Direction::Forward, usize::try_from(count).unwrap_or(usize::MAX));
+    while let Some(record) = walk.next(db.transaction)? {
+        if db.layout.decode_member(&record.key)?.len() > MAX_SORTED_SET_LISTPACK_BYTES {
             return Ok(false);
         }
     }
@@ -113,10 +111,9 @@ fn is_small_list(db: &mut Db, at: &KeyAt, list: &Collection) -> Result<bool> {
     if count > MAX_LIST_ELEMENTS {
         return Ok(false);
     }
-    let (keyspace, range) = db.layout.elements(at, list);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, count);
+    let mut walk = db.layout.lists().walk(at, list, 0..list.count, Direction::Forward, list.count)?;
     let mut bytes = EMPTY_LISTPACK_BYTES;
-    while let Some((_, element)) = db.transaction.next(&mut scan)? {
+    while let Some((_, element)) = walk.next(db.transaction)? {
         bytes = bytes.saturating_add(listpack_bytes(&element));
         if bytes > MAX_LIST_BYTES {
             return Ok(false);
@@ -143,10 +140,11 @@ fn listpack_bytes(element: &[u8]) -> usize {
 }
 
 fn set_encoding(db: &mut Db, at: &KeyAt, set: &Collection) -> Result<&'static str> {
-    if set.count > MAX_INTSET {
+    let count = db.count(at, set)?;
+    if count > MAX_INTSET {
         return Ok("hashtable");
     }
-    let may_be_listpack = set.count <= MAX_LISTPACK;
+    let may_be_listpack = count <= MAX_LISTPACK;
     let mut encoding = "intset";
     let mut walk = Walk::new(db, at, *set);
     while let Some(member) = walk.next(db)? {

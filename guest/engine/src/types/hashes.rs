@@ -12,11 +12,11 @@ use super::draw::{self, Draw, Only, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
-use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey, field_expiry};
+use crate::layout::records::Record;
+use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, Names, RecordKey, field_expiry};
 use crate::number::{LongDouble, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 use change::Change;
 use std::collections::BTreeMap;
@@ -73,10 +73,11 @@ pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &Bytes)) -> R
 /// See the module.
 pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &FieldValue)) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
-    let mut scan = fields(db, at, hash, hash.count);
-    while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        if let Some(found) = decode_live(db, &key, &value)? {
-            visit(&db.layout.decode_field(&key)?, &found);
+    let expected = usize::try_from(hash.count).unwrap_or(usize::MAX);
+    let mut walk = db.layout.fields(at, &hash, &Names::ALL).walk(Direction::Forward, expected);
+    while let Some(record) = walk.next(db.transaction)? {
+        if let Some(found) = decode_live(db, &hash, &record.key, &record.value)? {
+            visit(&db.layout.decode_field(&record.key)?, &found);
         }
     }
     Ok(())
@@ -180,12 +181,18 @@ fn set_kept(db: &mut Db, at: &KeyAt, field: &Bytes, old: Option<&FieldValue>, va
 /// See the module, and [`draw::records`].
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
-    let (layout, now_ms, range) = (db.layout, db.now_ms, db.layout.fields(at, hash.version));
+    let (layout, now_ms, records) = (db.layout, db.now_ms, db.layout.fields(at, &hash, &Names::ALL));
     let total = live_count(db, at, &hash)?;
-    let is_live = |key: &Bytes, value: &Bytes| Ok(!layout.decode_field_value(key, value)?.is_expired(now_ms));
-    let only: Option<&Only<'_>> = if total == hash.count { None } else { Some(&is_live) };
-    draw::records(db, &Urn { range: &range, total, only }, draw, &mut |key, value| {
-        visit(&layout.decode_field(key)?, &layout.decode_field_value(key, value)?.value);
+    let live = |record: &Record| -> Result<Option<FieldValue>> {
+        let found = layout.decode_field_value(&hash, &record.key, &record.value)?;
+        Ok(found.filter(|found| !found.is_expired(now_ms)))
+    };
+    let is_live = |record: &Record| Ok(live(record)?.is_some());
+    let only: Option<&Only<'_>> = if hash.is_counted && total == hash.count { None } else { Some(&is_live) };
+    draw::records(db, &Urn { records: &records, total, only }, draw, &mut |record| {
+        if let Some(found) = live(record)? {
+            visit(&layout.decode_field(&record.key)?, &found.value);
+        }
         Ok(())
     })
 }
@@ -196,13 +203,13 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes,
 /// See the module.
 pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<(Bytes, Bytes)>> {
     let Some((_, hash)) = find(db, at)? else { return Ok(Step::over()) };
-    let range = db.layout.fields(at, hash.version);
-    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let records = db.layout.fields(at, &hash, &Names::ALL);
+    let visited = scan::records(db.transaction, positions, &records, cursor, filter.count)?;
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
-    for (key, value) in &visited.elements {
+    for Record { key, value, .. } in &visited.elements {
         let field = db.layout.decode_field(key)?;
         if filter.takes(&field)
-            && let Some(found) = decode_live(db, key, value)?
+            && let Some(found) = decode_live(db, &hash, key, value)?
         {
             step.elements.push((field, found.value));
         }
@@ -217,14 +224,14 @@ fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
 /// How many fields are not past their time. Costs nothing where none is.
 fn live_count(db: &mut Db, at: &KeyAt, hash: &Collection) -> Result<u64> {
     let due = field_expiry::count_due(db.layout, db.transaction, at, hash, db.now_ms)?;
-    Ok(hash.count.saturating_sub(due))
+    Ok(db.count(at, hash)?.saturating_sub(due))
 }
 
 fn find_field(db: &mut Db, at: &KeyAt, field: &[u8]) -> Result<Option<FieldValue>> {
     let Some((_, hash)) = find(db, at)? else { return Ok(None) };
-    let (keyspace, key) = db.layout.field(at, hash.version, field);
+    let (keyspace, key) = db.layout.field(at, &hash, field);
     match db.transaction.get(keyspace, &key)? {
-        Some(value) => decode_live(db, &key, &value),
+        Some(value) => decode_live(db, &hash, &key, &value),
         None => Ok(None),
     }
 }
@@ -232,23 +239,13 @@ fn find_field(db: &mut Db, at: &KeyAt, field: &[u8]) -> Result<Option<FieldValue
 /// Several fields in one read, in their order.
 fn find_fields(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<FieldValue>>> {
     let Some((_, hash)) = find(db, at)? else { return Ok(vec![None; fields.len()]) };
-    let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(at, hash.version, field)).collect();
+    let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(at, &hash, field)).collect();
     let values = db.transaction.get_many(&records)?;
-    let decode = |key: &Bytes, value: Option<Bytes>| value.map_or(Ok(None), |value| decode_live(db, key, &value));
+    let decode = |key: &Bytes, value: Option<Bytes>| value.map_or(Ok(None), |value| decode_live(db, &hash, key, &value));
     records.iter().zip(values).map(|((_, key), value)| decode(key, value)).collect()
 }
 
-/// A scan over the fields, of which about `expected` will be read.
-fn fields(db: &Db, at: &KeyAt, hash: Collection, expected: u64) -> Scan {
-    let (keyspace, range) = db.layout.fields(at, hash.version);
-    Scan::new(keyspace, range, Direction::Forward, usize::try_from(expected).unwrap_or(usize::MAX))
-}
-
-fn decode(db: &Db, key: &[u8], value: &Bytes) -> Result<FieldValue> {
-    db.layout.decode_field_value(key, value)
-}
-
 /// The field of a record, unless it is past its time.
-fn decode_live(db: &Db, key: &[u8], value: &Bytes) -> Result<Option<FieldValue>> {
-    Ok(Some(decode(db, key, value)?).filter(|found| !found.is_expired(db.now_ms)))
+fn decode_live(db: &Db, hash: &Collection, key: &[u8], value: &Bytes) -> Result<Option<FieldValue>> {
+    Ok(db.layout.decode_field_value(hash, key, value)?.filter(|found| !found.is_expired(db.now_ms)))
 }

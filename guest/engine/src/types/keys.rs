@@ -4,10 +4,11 @@ use crate::db::Db;
 use crate::error::{Result, texts};
 use crate::events::Classes;
 use crate::glob;
-use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordRange};
+use crate::layout::lists::End;
+use crate::layout::records::{Record, Records};
+use crate::layout::{Body, Collection, KeyAt, Kind, Meta, Names, field_expiry};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::{Direction, prefix_end};
-use crate::transaction::Scan;
 use bytes::Bytes;
 use std::ops::{ControlFlow, Range};
 
@@ -15,8 +16,6 @@ use std::ops::{ControlFlow, Range};
 const FIRST_PAGE: usize = 64;
 /// How many keys [`remove_matching`] removes at most, so that one transaction can hold it.
 pub const MAX_REMOVED: usize = 1 << 16;
-/// How many sub-records a copy asks for first.
-const FIRST_COPIED: usize = 256;
 
 /// When EXPIRE may change a key's expiry ([EXPIRE](https://redis.io/docs/latest/commands/expire/)). All that are set must hold;
 /// none is set by default.
@@ -42,55 +41,72 @@ impl ExpireOnly {
     }
 }
 
-/// Lets a key expire at a Unix time in milliseconds; a time that is not ahead removes it at once. False, and nothing changed,
-/// where there is no key or `only` does not allow it.
+/// Lets a key expire at a Unix time in milliseconds; a time that is not ahead removes it at once. Returns how many values under the key
+/// that has changed: none where there is no key or `only` does not allow it, one otherwise, in layouts with several namespaces up to one in
+/// each.
 ///
 /// # Errors
-/// Store errors, corrupt records.
-pub fn expire(db: &mut Db, at: &KeyAt, expire_at_ms: u64, only: ExpireOnly) -> Result<bool> {
-    let Some(old) = db.find(at)? else { return Ok(false) };
-    if !only.allows(old.expire_at_ms, expire_at_ms) {
-        return Ok(false);
+/// A client's mistake for a time that the layout has no room for; store errors, corrupt records.
+pub fn expire(db: &mut Db, at: &KeyAt, expire_at_ms: u64, only: ExpireOnly) -> Result<u64> {
+    let mut changed = 0;
+    for old in db.find_all(at)? {
+        if !only.allows(old.expire_at_ms, expire_at_ms) {
+            continue;
+        }
+        changed += 1;
+        if expire_at_ms <= db.expiry_base_ms() {
+            db.delete(at, &old)?;
+            continue;
+        }
+        let new = Meta { expire_at_ms: Some(expire_at_ms), body: old.body.clone() };
+        db.write(at, Some(&old), Some(&new))?;
+        db.notify(Classes::GENERIC, "expire", at);
     }
-    if expire_at_ms <= db.now_ms {
-        db.delete(at, &old)?;
-        return Ok(true);
-    }
-    let new = Meta { expire_at_ms: Some(expire_at_ms), body: old.body.clone() };
-    db.write(at, Some(&old), Some(&new))?;
-    db.notify(Classes::GENERIC, "expire", at);
-    Ok(true)
+    Ok(changed)
 }
 
-/// Takes a key's expiry away. False where there is no key, or none that expires.
+/// Takes a key's expiry away. Returns as [`expire`] how many values have lost one.
 ///
 /// # Errors
 /// Store errors, corrupt records.
-pub fn persist(db: &mut Db, at: &KeyAt) -> Result<bool> {
-    let Some(old) = db.find(at)?.filter(|old| old.expire_at_ms.is_some()) else { return Ok(false) };
-    let new = Meta { expire_at_ms: None, body: old.body.clone() };
-    db.write(at, Some(&old), Some(&new))?;
-    db.notify(Classes::GENERIC, "persist", at);
-    Ok(true)
+pub fn persist(db: &mut Db, at: &KeyAt) -> Result<u64> {
+    let mut changed = 0;
+    for old in db.find_all(at)?.into_iter().filter(|old| old.expire_at_ms.is_some()) {
+        let new = Meta { expire_at_ms: None, body: old.body.clone() };
+        db.write(at, Some(&old), Some(&new))?;
+        db.notify(Classes::GENERIC, "persist", at);
+        changed += 1;
+    }
+    Ok(changed)
 }
 
 /// Moves what is stored under `from`, expiry and all, to `to`. What was there is removed, or with `keep` kept: then nothing
-/// happens and the answer is false. A key that is moved onto itself stays as it is. Costs the same for a value of any size.
+/// happens and the answer is false. A key that is moved onto itself stays as it is. Costs the same for a value of any size, but in
+/// layouts that must copy it.
 ///
 /// # Errors
 /// `ERR no such key`; store errors, corrupt records.
 pub fn rename(db: &mut Db, from: &KeyAt, to: &KeyAt, keep: bool) -> Result<bool> {
-    let meta = db.find(from)?.ok_or(texts::NO_SUCH_KEY)?;
+    let found = db.find_all(from)?;
+    if found.is_empty() {
+        return Err(texts::NO_SUCH_KEY);
+    }
     if from == to {
         return Ok(!keep);
     }
-    if let Some(old) = db.find(to)? {
-        if keep {
-            return Ok(false);
-        }
-        db.write(to, Some(&old), None)?;
+    let there = db.find_all(to)?;
+    if keep && !there.is_empty() {
+        return Ok(false);
     }
-    db.rename(from, to, &meta)?;
+    for old in &there {
+        db.write(to, Some(old), None)?;
+    }
+    for meta in &found {
+        if !db.rename(from, to, meta)? {
+            copy_value(db, from, meta, to, None)?;
+            db.write(from, Some(meta), None)?;
+        }
+    }
     let (gone, come) = if from.space == to.space { ("rename_from", "rename_to") } else { ("move_from", "move_to") };
     db.notify(Classes::NEW, "new", to);
     db.notify(Classes::GENERIC, gone, from);
@@ -105,54 +121,79 @@ pub fn rename(db: &mut Db, from: &KeyAt, to: &KeyAt, keep: bool) -> Result<bool>
 /// # Errors
 /// Store errors (the copy is one batch), corrupt records.
 pub fn copy(db: &mut Db, from: &KeyAt, to: &KeyAt, replace: bool) -> Result<bool> {
-    let Some(meta) = db.find(from)? else {
+    let found = db.find_all(from)?;
+    if found.is_empty() {
         db.notify_miss(from);
         return Ok(false);
-    };
-    let old = db.find(to)?;
-    if old.is_some() && !replace {
+    }
+    if !db.find_all(to)?.is_empty() && !replace {
         return Ok(false);
     }
-    let body = match &meta.body {
-        Body::String(value) => Body::String(value.clone()),
-        Body::Collection(collection) => {
-            let version = db.new_collection(collection.kind, old.as_ref())?.version;
-            copy_sub_records(db, from, collection, to, version)?;
-            Body::Collection(Collection { version, ..*collection })
+    for meta in &found {
+        let old = db.find_in_place_of(to, meta.kind())?;
+        if old.is_some() {
+            // Redis removes what is replaced first, though without an event.
+            db.note_appeared(to, meta.kind());
         }
-    };
-    if old.is_some() {
-        // Redis removes what is replaced first.
-        db.note_appeared(to, meta.kind());
-    }
-    db.write(to, old.as_ref(), Some(&Meta { expire_at_ms: meta.expire_at_ms, body }))?;
-    if old.is_some() {
-        // Redis removes it first, though without an event.
-        db.notify(Classes::NEW, "new", to);
+        copy_value(db, from, meta, to, old.as_ref())?;
+        if old.is_some() {
+            db.notify(Classes::NEW, "new", to);
+        }
     }
     db.notify(Classes::GENERIC, "copy_to", to);
     Ok(true)
 }
 
-fn copy_sub_records(db: &mut Db, from: &KeyAt, collection: &Collection, to: &KeyAt, version: u64) -> Result<()> {
-    for (keyspace, range) in db.layout.sub_records(from, collection) {
-        let mut scan = Scan::new(keyspace, range, Direction::Forward, FIRST_COPIED);
-        while let Some((key, value)) = db.transaction.next(&mut scan)? {
-            let key = db.layout.move_sub_key(&(keyspace, key), to, version)?;
-            db.transaction.put(keyspace, key, value)?;
+/// Copies what is stored under `from` to `to`, in the place of `old`.
+fn copy_value(db: &mut Db, from: &KeyAt, meta: &Meta, to: &KeyAt, old: Option<&Meta>) -> Result<()> {
+    let body = match &meta.body {
+        Body::String(value) => Body::String(value.clone()),
+        Body::Collection(collection) => {
+            let target = db.replacement(to, old, collection.kind)?;
+            Body::Collection(copy_records(db, from, collection, to, target)?)
         }
-    }
-    Ok(())
+    };
+    db.write(to, old, Some(&Meta { expire_at_ms: meta.expire_at_ms, body }))
 }
 
-/// The records of the db's user keys that begin with `prefix`, from `start` on.
-pub(super) fn key_records(db: &Db, space: u32, prefix: &[u8], start: &[u8]) -> RecordRange {
-    let (keyspace, mut range) = db.layout.keys(space, start);
-    if let Some(end) = prefix_end(prefix) {
-        let (_, behind) = db.layout.keys(space, &end);
-        range.end = Some(behind.start);
+/// Copies the records of a collection into `target`, and returns it with them.
+fn copy_records(db: &mut Db, from: &KeyAt, source: &Collection, to: &KeyAt, mut target: Collection) -> Result<Collection> {
+    let (layout, expected) = (db.layout, usize::try_from(source.count).unwrap_or(usize::MAX));
+    if source.kind == Kind::List {
+        let mut walk = layout.lists().walk(from, source, 0..source.count, Direction::Forward, source.count)?;
+        while let Some((_, element)) = walk.next(db.transaction)? {
+            target = layout.lists().push(db.transaction, to, &target, End::Tail, element)?;
+        }
+        return Ok(target);
     }
-    (keyspace, range)
+    let records = if source.kind == Kind::Hash { layout.fields(from, source, &Names::ALL) } else { layout.members(from, source) };
+    let mut walk = records.walk(Direction::Forward, expected);
+    while let Some(Record { key, value, .. }) = walk.next(db.transaction)? {
+        if source.kind == Kind::Hash {
+            let Some(value) = layout.decode_field_value(source, &key, &value)? else { continue };
+            let field = layout.decode_field(&key)?;
+            if let Some(expire_at_ms) = value.expire_at_ms {
+                let (keyspace, key) = field_expiry::index(layout)?.record(to, target.version, expire_at_ms, &field);
+                db.transaction.put(keyspace, key, Bytes::new())?;
+            }
+            layout.write_field(db.transaction, to, &target, &field, Some(&value))?;
+        } else {
+            let Some(score) = layout.decode_score(source, &key, &value)? else { continue };
+            let member = layout.decode_member(&key)?;
+            match source.kind {
+                Kind::SortedSet => layout.write_score(db.transaction, to, &target, &member, None, Some(score))?,
+                _ => layout.write_member(db.transaction, to, &target, &member, true)?,
+            }
+        }
+        target = target.changed_by(1, 0);
+    }
+    Ok(Collection { expiries: source.expiries, ..target })
+}
+
+/// The records of the space's user keys that begin with `prefix`, from `start` on: of one kind where the layout keeps kinds apart.
+pub(super) fn key_records(db: &Db, space: u32, kind: Option<Kind>, prefix: &[u8], start: &[u8]) -> Records {
+    let names = Names { start: Bytes::copy_from_slice(start), end: prefix_end(prefix).map(Bytes::from) };
+    db.layout.keys(space, kind, &names)
 }
 
 /// Visits the db's keys that begin with `prefix` and have not expired, from `start` on and in their order, with what is under them, until
@@ -162,10 +203,9 @@ pub(super) fn key_records(db: &Db, space: u32, prefix: &[u8], start: &[u8]) -> R
 /// Store errors, corrupt records.
 pub fn walk(db: &mut Db, prefix: &[u8], start: &[u8], visit: &mut dyn FnMut(&Bytes, &Meta) -> ControlFlow<()>) -> Result<()> {
     let space = db.at(&Bytes::new())?.space;
-    let (keyspace, range) = key_records(db, space, prefix, start);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, FIRST_PAGE);
-    while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (key, meta) = db.layout.decode_key(&key, &value)?;
+    let mut walk = key_records(db, space, None, prefix, start).walk(Direction::Forward, FIRST_PAGE);
+    while let Some(record) = walk.next(db.transaction)? {
+        let (key, meta) = db.layout.decode_key(&record)?;
         let at = KeyAt::new(space, key);
         if !db.is_gone(&at, &meta)? && visit(&at.key, &meta).is_break() {
             break;
@@ -184,15 +224,15 @@ pub fn scan(db: &mut Db, positions: &mut Positions, cursor: u64, filter: &Filter
     let (prefix, is_whole) = filter.pattern.as_deref().map_or((Vec::new(), false), glob::literal_prefix);
     if is_whole {
         let at = db.at(&prefix.into())?;
-        let found = db.look_at(&at)?.filter(is_of_kind);
-        return Ok(Step { elements: found.map(|_| at.key).into_iter().collect(), cursor: 0 });
+        let found = db.look_at_all(&at)?;
+        return Ok(Step { elements: found.iter().filter(|meta| is_of_kind(meta)).map(|_| at.key.clone()).collect(), cursor: 0 });
     }
     let space = db.at(&Bytes::new())?.space;
-    let range = key_records(db, space, &prefix, &prefix);
-    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let records = key_records(db, space, kind, &prefix, &prefix);
+    let visited = scan::records(db.transaction, positions, &records, cursor, filter.count)?;
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
-    for (key, value) in &visited.elements {
-        let (key, meta) = db.layout.decode_key(key, value)?;
+    for record in &visited.elements {
+        let (key, meta) = db.layout.decode_key(record)?;
         let at = KeyAt::new(space, key);
         if is_of_kind(&meta) && filter.takes(&at.key) && !db.is_gone(&at, &meta)? {
             step.elements.push(at.key);
@@ -219,7 +259,7 @@ pub fn remove_matching(db: &mut Db, kind: Kind, pattern: &Bytes) -> Result<usize
     })?;
     for key in &matching {
         let at = db.at(key)?;
-        db.remove(&at)?;
+        db.remove_in_place_of(&at, kind)?;
     }
     Ok(matching.len())
 }

@@ -1,13 +1,10 @@
 //! Lists: elements by position under one key. <https://redis.io/docs/latest/commands/?group=list>
 //!
-//! Every element is a record at an index; the key's meta record holds the index of the first one and how many there are. So a
-//! position is one addition away from its record, both ends grow, and a change in the middle moves the shorter side. A list
-//! without elements does not exist: the last one takes the key with it.
+//! How elements are kept, and what a position costs, is the layout's affair ([`crate::layout::lists`]). A list without elements does
+//! not exist: the last one takes the key with it.
 //!
 //! Positions count from 0 at the head, or from -1 at the tail backwards. All functions fail with WRONGTYPE where the key holds
 //! another type, and with store errors and corrupt records.
-
-mod elements;
 
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
@@ -15,54 +12,44 @@ use crate::events::Classes;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use crate::store::Direction;
 use bytes::Bytes;
-use elements::Walk;
 use std::ops::Range;
+
+pub use crate::layout::lists::{End, Side};
 
 pub(crate) const INDEX_OUT_OF_RANGE: Error = Error::client("ERR index out of range");
 
 /// How many elements the first page of a search asks for.
 const FIRST_SEARCHED: u64 = 64;
 
-/// An end of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The first element's, LEFT in Redis.
-    Head,
-    /// The last element's, RIGHT in Redis.
-    Tail,
+/// The way from an end into the list.
+const fn inwards(end: End) -> Direction {
+    match end {
+        End::Head => Direction::Forward,
+        End::Tail => Direction::Reverse,
+    }
 }
 
-impl End {
-    /// The way from this end into the list.
-    const fn inwards(self) -> Direction {
-        match self {
-            Self::Head => Direction::Forward,
-            Self::Tail => Direction::Reverse,
-        }
+/// The event of a push to an end.
+const fn push_event(end: End) -> &'static str {
+    match end {
+        End::Head => "lpush",
+        End::Tail => "rpush",
     }
+}
 
-    /// The event of a push to this end.
-    const fn push_event(self) -> &'static str {
-        match self {
-            Self::Head => "lpush",
-            Self::Tail => "rpush",
-        }
+/// The event of a pop from an end.
+const fn pop_event(end: End) -> &'static str {
+    match end {
+        End::Head => "lpop",
+        End::Tail => "rpop",
     }
+}
 
-    /// The event of a pop from this end.
-    const fn pop_event(self) -> &'static str {
-        match self {
-            Self::Head => "lpop",
-            Self::Tail => "rpop",
-        }
-    }
-
-    /// The ranks of the `count` elements next to this end, of all where there are not so many.
-    fn ranks(self, list: &Collection, count: u64) -> Range<u64> {
-        match self {
-            Self::Head => 0..count.min(list.count),
-            Self::Tail => list.count.saturating_sub(count)..list.count,
-        }
+/// The ranks of the `count` elements next to an end, of all where there are not so many.
+fn ranks_at(end: End, list: &Collection, count: u64) -> Range<u64> {
+    match end {
+        End::Head => 0..count.min(list.count),
+        End::Tail => list.count.saturating_sub(count)..list.count,
     }
 }
 
@@ -81,7 +68,7 @@ pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
 pub fn get(db: &mut Db, at: &KeyAt, position: i64) -> Result<Option<Bytes>> {
     let Some((_, list)) = find(db, at)? else { return Ok(None) };
     let Some(rank) = rank(position, list.count) else { return Ok(None) };
-    elements::get(db, at, &list, rank).map(Some)
+    db.layout.lists().get(db.transaction, at, &list, rank).map(Some)
 }
 
 /// Hands the elements from `start` to `stop`, both included, to `visit`, in their order. Positions outside of the list are cut off.
@@ -92,8 +79,8 @@ pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMu
     let Some((_, list)) = find(db, at)? else { return Ok(()) };
     let ranks = ranks(start, stop, list.count);
     let expected = ranks.end - ranks.start;
-    let mut walk = Walk::new(db, at, &list, ranks, Direction::Forward, expected);
-    while let Some((_, element)) = walk.next(db)? {
+    let mut walk = db.layout.lists().walk(at, &list, ranks, Direction::Forward, expected)?;
+    while let Some((_, element)) = walk.next(db.transaction)? {
         visit(&element);
     }
     Ok(())
@@ -106,11 +93,11 @@ pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMu
 pub fn push(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Result<u64> {
     let (old, list) = match find(db, at)? {
         Some((old, list)) => (Some(old), list),
-        None => (None, Collection { head: db.layout.first_index(), ..db.new_collection(Kind::List, None)? }),
+        None => (None, db.new_collection(at, Kind::List)?),
     };
     let list = append(db, at, list, end, new)?;
     write(db, at, old.as_ref(), list)?;
-    db.notify(Classes::LIST, end.push_event(), at);
+    db.notify(Classes::LIST, push_event(end), at);
     Ok(list.count)
 }
 
@@ -131,10 +118,10 @@ pub fn push_to_existing(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Res
 /// Store errors.
 pub fn replace(db: &mut Db, at: &KeyAt, elements: &[Bytes], event: &'static str) -> Result<()> {
     if elements.is_empty() {
-        return db.remove(at).map(|_| ());
+        return db.remove_in_place_of(at, Kind::List).map(|_| ());
     }
-    let old = db.find(at)?;
-    let list = Collection { head: db.layout.first_index(), ..db.new_collection(Kind::List, old.as_ref())? };
+    let old = db.find_in_place_of(at, Kind::List)?;
+    let list = db.replacement(at, old.as_ref(), Kind::List)?;
     let list = append(db, at, list, End::Tail, elements)?;
     db.write(at, old.as_ref(), Some(&Meta { expire_at_ms: None, body: Body::Collection(list) }))?;
     db.notify(Classes::LIST, event, at);
@@ -151,7 +138,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, end: End, count: u64) -> Result<Option<Vec<B
         return Ok(Some(Vec::new()));
     }
     let (popped, list) = take(db, at, &list, end, count)?;
-    db.notify(Classes::LIST, end.pop_event(), at);
+    db.notify(Classes::LIST, pop_event(end), at);
     write(db, at, Some(&old), list)?;
     Ok(Some(popped))
 }
@@ -183,11 +170,11 @@ pub fn transfer(db: &mut Db, (from, from_end): (&KeyAt, End), (to, to_end): (&Ke
         // The key stays, also when this is its only element.
         let rotated = append(db, from, rest, to_end, &moved)?;
         write(db, from, Some(&old), rotated)?;
-        db.notify(Classes::LIST, to_end.push_event(), to);
-        db.notify(Classes::LIST, from_end.pop_event(), from);
+        db.notify(Classes::LIST, push_event(to_end), to);
+        db.notify(Classes::LIST, pop_event(from_end), from);
     } else {
         push(db, to, to_end, &moved)?;
-        db.notify(Classes::LIST, from_end.pop_event(), from);
+        db.notify(Classes::LIST, pop_event(from_end), from);
         write(db, from, Some(&old), rest)?;
     }
     Ok(moved.into_iter().next())
@@ -200,18 +187,9 @@ pub fn transfer(db: &mut Db, (from, from_end): (&KeyAt, End), (to, to_end): (&Ke
 pub fn set(db: &mut Db, at: &KeyAt, position: i64, element: Bytes) -> Result<()> {
     let (old, list) = find(db, at)?.ok_or(texts::NO_SUCH_KEY)?;
     let rank = rank(position, list.count).ok_or(INDEX_OUT_OF_RANGE)?;
-    elements::put(db, at, &list, rank, element)?;
+    db.layout.lists().put(db.transaction, at, &list, rank, element)?;
     db.notify(Classes::LIST, "lset", at);
     write(db, at, Some(&old), list)
-}
-
-/// On which side of the pivot [`insert`] puts an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Nearer to the head.
-    Before,
-    /// Nearer to the tail.
-    After,
 }
 
 /// What [`insert`] has done.
@@ -233,11 +211,7 @@ pub fn insert(db: &mut Db, at: &KeyAt, side: Side, pivot: &[u8], element: Bytes)
     let Some((old, list)) = find(db, at)? else { return Ok(Insertion::NoList) };
     let first = Search { max_matches: 1, ..Search::ALL };
     let Some(&found) = search(db, at, &list, pivot, first)?.first() else { return Ok(Insertion::NoPivot) };
-    let rank = match side {
-        Side::Before => found,
-        Side::After => found + 1,
-    };
-    let list = elements::insert(db, at, &list, rank, element)?;
+    let list = db.layout.lists().insert(db.transaction, at, &list, found, side, element)?;
     db.notify(Classes::LIST, "linsert", at);
     write(db, at, Some(&old), list)?;
     Ok(Insertion::Done(list.count))
@@ -255,7 +229,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, element: &[u8], from: End, max_removed: u
         return Ok(0);
     }
     gaps.sort_unstable();
-    let rest = elements::remove(db, at, &list, &gaps)?;
+    let rest = db.layout.lists().remove(db.transaction, at, &list, &gaps)?;
     db.notify(Classes::LIST, "lrem", at);
     write(db, at, Some(&old), rest)?;
     Ok(list.count - rest.count)
@@ -269,7 +243,7 @@ pub fn remove(db: &mut Db, at: &KeyAt, element: &[u8], from: End, max_removed: u
 pub fn trim(db: &mut Db, at: &KeyAt, start: i64, stop: i64) -> Result<()> {
     let Some((old, list)) = find(db, at)? else { return Ok(()) };
     let kept = ranks(start, stop, list.count);
-    let list = elements::keep(db, at, &list, kept)?;
+    let list = db.layout.lists().keep(db.transaction, at, &list, kept)?;
     db.notify(Classes::LIST, "ltrim", at);
     // Also where nothing is removed: Redis counts that as a change.
     db.write_collection(at, Some(&old), list)
@@ -307,10 +281,10 @@ pub fn positions(db: &mut Db, at: &KeyAt, element: &[u8], wanted: Search) -> Res
 fn search(db: &mut Db, at: &KeyAt, list: &Collection, element: &[u8], wanted: Search) -> Result<Vec<u64>> {
     let (mut found, mut skipped) = (Vec::new(), wanted.skipped);
     let mut matches_left = wanted.max_matches;
-    let ranks = wanted.from.ranks(list, wanted.max_compared);
-    let mut walk = Walk::new(db, at, list, ranks, wanted.from.inwards(), FIRST_SEARCHED);
+    let ranks = ranks_at(wanted.from, list, wanted.max_compared);
+    let mut walk = db.layout.lists().walk(at, list, ranks, inwards(wanted.from), FIRST_SEARCHED)?;
     while matches_left > 0
-        && let Some((rank, candidate)) = walk.next(db)?
+        && let Some((rank, candidate)) = walk.next(db.transaction)?
     {
         if candidate != element {
             continue;
@@ -340,14 +314,14 @@ fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, list: Collection) -> Resul
 /// Adds elements one after the other at an end. Returns the longer list.
 fn append(db: &mut Db, at: &KeyAt, mut list: Collection, end: End, new: &[Bytes]) -> Result<Collection> {
     for element in new {
-        list = elements::push(db, at, list, end, element.clone())?;
+        list = db.layout.lists().push(db.transaction, at, &list, end, element.clone())?;
     }
     Ok(list)
 }
 
 /// Takes up to `count` elements from an end. Returns them, the outermost first, and the list without them.
 fn take(db: &mut Db, at: &KeyAt, list: &Collection, end: End, count: u64) -> Result<(Vec<Bytes>, Collection)> {
-    let ranks = end.ranks(list, count);
+    let ranks = ranks_at(end, list, count);
     let rest = match end {
         End::Head => ranks.end..list.count,
         End::Tail => 0..ranks.start,
@@ -355,15 +329,15 @@ fn take(db: &mut Db, at: &KeyAt, list: &Collection, end: End, count: u64) -> Res
     let mut taken = Vec::new();
     if count == 1 {
         // A read of one record costs a store less than a scan.
-        taken.push(elements::get(db, at, list, ranks.start)?);
+        taken.push(db.layout.lists().get(db.transaction, at, list, ranks.start)?);
     } else {
         let expected = ranks.end - ranks.start;
-        let mut walk = Walk::new(db, at, list, ranks, end.inwards(), expected);
-        while let Some((_, element)) = walk.next(db)? {
+        let mut walk = db.layout.lists().walk(at, list, ranks, inwards(end), expected)?;
+        while let Some((_, element)) = walk.next(db.transaction)? {
             taken.push(element);
         }
     }
-    Ok((taken, elements::keep(db, at, list, rest)?))
+    Ok((taken, db.layout.lists().keep(db.transaction, at, list, rest)?))
 }
 
 /// How far the element at a position is from the head; `None` outside of the list.

@@ -48,7 +48,7 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
     match &meta.body {
         Body::String(value) => payload.string(value),
         Body::Collection(collection) => {
-            payload.length(collection.count);
+            payload.length(db.count(at, collection)?);
             match collection.kind {
                 Kind::List => lists::each(db, at, 0, -1, |element| payload.string(element))?,
                 Kind::Set => sets::each(db, at, |member| payload.string(member))?,

@@ -77,8 +77,8 @@ fn random_position(db: &mut Db) -> Result<Option<Bytes>> {
 /// The first or last stored key among those that begin with `prefix`, from `start` on.
 fn edge(db: &mut Db, prefix: &[u8], start: &[u8], direction: Direction) -> Result<Option<Bytes>> {
     let space = db.at(&Bytes::new())?.space;
-    let (keyspace, range) = key_records(db, space, prefix, start);
-    let Some((key, value)) = db.transaction.first(keyspace, range, direction)? else { return Ok(None) };
-    let (key, _) = db.layout.decode_key(&key, &value)?;
+    let records = key_records(db, space, None, prefix, start);
+    let Some(record) = records.first(db.transaction, direction)? else { return Ok(None) };
+    let (key, _) = db.layout.decode_key(&record)?;
     Ok(Some(key))
 }

@@ -3,10 +3,10 @@
 
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::layout::{KeyAt, Kind, Meta, RecordRange};
+use crate::layout::records::{Record, Records};
+use crate::layout::{KeyAt, Kind, Meta, Names};
 use crate::scan::Filter;
-use crate::store::{Direction, KeyRange};
-use crate::transaction::Scan;
+use crate::store::Direction;
 use bytes::Bytes;
 
 /// Pika's text.
@@ -44,10 +44,9 @@ pub struct Step<T> {
 /// Pika's error for a first key behind the last one; store errors, corrupt records.
 pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Meta)>> {
     let (layout, space) = (db.layout, db.at(&Bytes::new())?.space);
-    let (keyspace, all) = layout.keys(space, b"");
-    let range = cut(all, bounds, |name| layout.keys(space, name).1.start)?;
-    step(db, (keyspace, range), bounds.direction, filter, |db, key, value| {
-        let (key, meta) = layout.decode_key(key, value)?;
+    let records = layout.keys(space, Some(kind), &names(bounds)?);
+    step(db, &records, bounds.direction, filter, |db, record| {
+        let (key, meta) = layout.decode_key(record)?;
         let is_wanted = meta.kind() == kind && !db.is_gone(&KeyAt::new(space, key.clone()), &meta)?;
         Ok((key.clone(), is_wanted.then_some((key, meta))))
     })
@@ -61,20 +60,19 @@ pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result
 pub fn fields(db: &mut Db, at: &KeyAt, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Bytes)>> {
     let layout = db.layout;
     let Some((_, hash)) = db.find_collection(at, Kind::Hash)? else {
-        cut(KeyRange::all(), bounds, <[u8]>::to_vec)?;
+        names(bounds)?;
         return Ok(Step { elements: Vec::new(), next: Bytes::new() });
     };
-    let (keyspace, all) = layout.fields(at, hash.version);
-    let range = cut(all, bounds, |name| layout.field(at, hash.version, name).1.to_vec())?;
-    step(db, (keyspace, range), bounds.direction, filter, |db, key, value| {
-        let field = layout.decode_field(key)?;
-        let found = Some(layout.decode_field_value(key, value)?).filter(|found| !found.is_expired(db.now_ms));
+    let records = layout.fields(at, &hash, &names(bounds)?);
+    step(db, &records, bounds.direction, filter, |db, record| {
+        let field = layout.decode_field(&record.key)?;
+        let found = layout.decode_field_value(&hash, &record.key, &record.value)?.filter(|found| !found.is_expired(db.now_ms));
         Ok((field.clone(), found.map(|found| (field, found.value))))
     })
 }
 
-/// The part of a range of records between the records of two names.
-fn cut(mut range: KeyRange, bounds: &Bounds, record: impl Fn(&[u8]) -> Vec<u8>) -> Result<KeyRange> {
+/// The names within bounds.
+fn names(bounds: &Bounds) -> Result<Names> {
     let (low, high) = match bounds.direction {
         Direction::Forward => (&bounds.first, &bounds.last),
         Direction::Reverse => (&bounds.last, &bounds.first),
@@ -82,38 +80,33 @@ fn cut(mut range: KeyRange, bounds: &Bounds, record: impl Fn(&[u8]) -> Vec<u8>) 
     if !high.is_empty() && low > high {
         return Err(REVERSED_RANGE);
     }
-    if !low.is_empty() {
-        range.start = record(low);
-    }
-    if !high.is_empty() {
-        // In byte order nothing is between a name and itself with a zero byte.
-        range.end = Some(record(&[high.as_ref(), &[0]].concat()));
-    }
-    Ok(range)
+    // In byte order nothing is between a name and itself with a zero byte.
+    let end = (!high.is_empty()).then(|| Bytes::from([high.as_ref(), &[0]].concat()));
+    Ok(Names { start: low.clone(), end })
 }
 
 /// Visits records until the filter's count is reached. `decode` tells a record's name, and the element unless it is to be passed over.
 fn step<T>(
     db: &mut Db,
-    (keyspace, range): RecordRange,
+    records: &Records,
     direction: Direction,
     filter: &Filter,
-    decode: impl Fn(&mut Db, &Bytes, &Bytes) -> Result<(Bytes, Option<T>)>,
+    decode: impl Fn(&mut Db, &Record) -> Result<(Bytes, Option<T>)>,
 ) -> Result<Step<T>> {
     let mut step = Step { elements: Vec::new(), next: Bytes::new() };
-    let (mut visited, mut records, mut bytes) = (0, 0, 0);
+    let (mut visited, mut read, mut bytes) = (0, 0, 0);
     // One more than asked for: it tells whether the scan is over.
-    let mut scan = Scan::new(keyspace, range, direction, filter.count.saturating_add(1));
-    while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (name, element) = decode(db, &key, &value)?;
-        let is_full = visited >= filter.count && element.is_some() || records >= MAX_STEP_RECORDS || bytes >= MAX_STEP_BYTES;
+    let mut walk = records.walk(direction, filter.count.saturating_add(1));
+    while let Some(record) = walk.next(db.transaction)? {
+        let (name, element) = decode(db, &record)?;
+        let is_full = visited >= filter.count && element.is_some() || read >= MAX_STEP_RECORDS || bytes >= MAX_STEP_BYTES;
         // The empty name would say that the scan is over: it is the last one then, and this step takes it along.
         if is_full && !name.is_empty() {
             step.next = name;
             break;
         }
-        records += 1;
-        bytes += key.len() + value.len();
+        read += 1;
+        bytes += record.key.len() + record.value.len();
         let Some(element) = element else { continue };
         visited += 1;
         if filter.takes(&name) {

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::events::Classes;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// So many members are looked up in the other sets together.
 const CHUNK: usize = 256;
@@ -49,6 +49,8 @@ pub enum Members {
     Merged(Merged),
     /// An intersection or a difference.
     Filtered(Box<Filtered>),
+    /// All of them, in memory.
+    Collected(std::vec::IntoIter<Bytes>),
 }
 
 impl Members {
@@ -73,7 +75,8 @@ impl Members {
         match operation {
             Operation::Intersection if some_missing => Ok(Self::NONE),
             Operation::Difference if first_missing => Ok(Self::NONE),
-            Operation::Union => Ok(Self::Merged(Merged::new(db, &sources)?)),
+            Operation::Union if db.layout.names_are_in_byte_order() => Ok(Self::Merged(Merged::new(db, &sources)?)),
+            Operation::Union => Self::united(db, &sources),
             Operation::Difference => Self::filtered(db, sources, false),
             Operation::Intersection => {
                 sources.sort_by_key(|(_, set)| set.count);
@@ -99,7 +102,29 @@ impl Members {
         match self {
             Self::Merged(merged) => merged.next(db),
             Self::Filtered(filtered) => filtered.next(db),
+            Self::Collected(members) => Ok(members.next()),
         }
+    }
+
+    /// The members that are still to come, in memory.
+    fn collect(mut self, db: &mut Db) -> Result<Self> {
+        let mut members = Vec::new();
+        while let Some(member) = self.next(db)? {
+            members.push(member);
+        }
+        Ok(Self::Collected(members.into_iter()))
+    }
+
+    /// A union of sets whose members do not come in byte order: held in memory.
+    fn united(db: &mut Db, sources: &[Source]) -> Result<Self> {
+        let mut members = BTreeSet::new();
+        for (at, set) in sources {
+            let mut walk = Walk::new(db, at, *set);
+            while let Some(member) = walk.next(db)? {
+                members.insert(member);
+            }
+        }
+        Ok(Self::Collected(members.into_iter().collect::<Vec<_>>().into_iter()))
     }
 }
 
@@ -186,7 +211,8 @@ enum Other {
 impl Other {
     /// The cheaper way to look up `count` members in a set.
     fn new(db: &mut Db, (at, set): Source, count: u64) -> Result<Self> {
-        if set.count > count.saturating_mul(STEPS_PER_READ) {
+        // Two walks take the same way only where both are in byte order.
+        if set.count > count.saturating_mul(STEPS_PER_READ) || !db.layout.names_are_in_byte_order() {
             return Ok(Self::Probed((at, set)));
         }
         let mut walk = Walk::new(db, &at, set);
@@ -218,7 +244,11 @@ impl Other {
 /// See the module; store errors for a result above what one batch can hold.
 pub fn store(db: &mut Db, operation: Operation, destination: &KeyAt, keys: &[KeyAt]) -> Result<u64> {
     let mut members = Members::new(db, operation, keys)?;
-    let old = db.find(destination)?;
+    if !db.layout.hides_unfinished() {
+        // What is written would be met by the walks.
+        members = members.collect(db)?;
+    }
+    let old = db.find_in_place_of(destination, Kind::Set)?;
     let mut next = members.next(db)?;
     if next.is_none() {
         if let Some(old) = old {
@@ -227,10 +257,9 @@ pub fn store(db: &mut Db, operation: Operation, destination: &KeyAt, keys: &[Key
         return Ok(0);
     }
     // The new version's records are no members of the old one's, which may still be walked over.
-    let mut set = db.new_collection(Kind::Set, old.as_ref())?;
+    let mut set = db.replacement(destination, old.as_ref(), Kind::Set)?;
     while let Some(member) = next {
-        let (keyspace, key) = db.layout.member(destination, set.version, &member);
-        db.transaction.put(keyspace, key, Bytes::new())?;
+        db.layout.write_member(db.transaction, destination, &set, &member, true)?;
         set.count += 1;
         next = members.next(db)?;
     }

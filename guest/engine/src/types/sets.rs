@@ -9,10 +9,9 @@ use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
-use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey};
+use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey, records};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 
 /// The records of a larger set that is popped as a whole are left to the sweep.
@@ -26,7 +25,7 @@ const SPOP: &str = "spop";
 /// # Errors
 /// See the module.
 pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
-    Ok(find(db, at)?.map_or(0, |(_, set)| set.count))
+    Ok(db.find_counted(at, Kind::Set)?.map_or(0, |(_, set)| set.count))
 }
 
 /// Whether each of `members` is in the set, in one read; none is where there is no set.
@@ -60,17 +59,17 @@ pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes)) -> Result<()
 pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let (old, set) = match find(db, at)? {
         Some((old, set)) => (Some(old), set),
-        None => (None, db.new_collection(Kind::Set, None)?),
+        None => (None, db.new_collection(at, Kind::Set)?),
     };
-    let absent = if old.is_some() { records(db, at, set, members, false)? } else { distinct_records(db, at, set, members) };
+    let absent = if old.is_some() { those_that_are(false, db, at, set, members)? } else { distinct(members) };
     let added = u64::try_from(absent.len()).unwrap_or(u64::MAX);
     if added == 0 {
         return Ok(0);
     }
-    for (keyspace, key) in absent {
-        db.transaction.put(keyspace, key, Bytes::new())?;
+    for member in absent {
+        db.layout.write_member(db.transaction, at, &set, member, true)?;
     }
-    db.write_collection(at, old.as_ref(), Collection { count: set.count.saturating_add(added), ..set })?;
+    db.write_collection(at, old.as_ref(), set.changed_by(added, 0))?;
     db.notify(Classes::SET, "sadd", at);
     Ok(added)
 }
@@ -81,8 +80,8 @@ pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
 /// See the module.
 pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let Some((old, set)) = find(db, at)? else { return Ok(0) };
-    let present = records(db, at, set, members, true)?;
-    remove_records(db, at, (&old, set), present, "srem")
+    let present = those_that_are(true, db, at, set, members)?;
+    remove_members(db, at, (&old, set), &present, "srem")
 }
 
 /// Moves a member from one set to another, which is made where it does not exist. False, and nothing changed, where the first set
@@ -112,10 +111,10 @@ pub fn move_member(db: &mut Db, from: &KeyAt, to: &KeyAt, member: &Bytes) -> Res
 /// # Errors
 /// See the module, and [`draw::records`].
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)) -> Result<()> {
-    let Some((_, set)) = find(db, at)? else { return Ok(()) };
-    let (layout, range) = (db.layout, db.layout.members(at, set.version));
-    draw::records(db, &Urn { range: &range, total: set.count, only: None }, draw, &mut |key, _| {
-        visit(&layout.decode_member(key)?);
+    let Some((_, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
+    let (layout, records) = (db.layout, db.layout.members(at, &set));
+    draw::records(db, &Urn { records: &records, total: set.count, only: None }, draw, &mut |record| {
+        visit(&layout.decode_member(&record.key)?);
         Ok(())
     })
 }
@@ -126,21 +125,22 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)
 /// # Errors
 /// See the module.
 pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -> Result<()> {
-    let Some((old, set)) = find(db, at)? else { return Ok(()) };
+    let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
         each(db, at, visit)?;
         db.notify(Classes::SET, SPOP, at);
         return db.delete(at, &old);
     }
-    let (layout, range) = (db.layout, db.layout.members(at, set.version));
+    let (layout, records) = (db.layout, db.layout.members(at, &set));
     let mut popped = Vec::new();
-    draw::records(db, &Urn { range: &range, total: set.count, only: None }, Draw::Distinct(count), &mut |key, _| {
-        visit(&layout.decode_member(key)?);
+    draw::records(db, &Urn { records: &records, total: set.count, only: None }, Draw::Distinct(count), &mut |record| {
+        let member = layout.decode_member(&record.key)?;
+        visit(&member);
         // A copy: a slice would keep the whole page that it came with.
-        popped.push((range.0, Bytes::copy_from_slice(key)));
+        popped.push(Bytes::copy_from_slice(&member));
         Ok(())
     })?;
-    remove_records(db, at, (&old, set), popped, SPOP)?;
+    remove_members(db, at, (&old, set), &popped.iter().collect::<Vec<_>>(), SPOP)?;
     Ok(())
 }
 
@@ -150,11 +150,11 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -
 /// See the module.
 pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<Bytes>> {
     let Some((_, set)) = find(db, at)? else { return Ok(Step::over()) };
-    let range = db.layout.members(at, set.version);
-    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let records = db.layout.members(at, &set);
+    let visited = scan::records(db.transaction, positions, &records, cursor, filter.count)?;
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
-    for (key, _) in &visited.elements {
-        let member = db.layout.decode_member(key)?;
+    for record in &visited.elements {
+        let member = db.layout.decode_member(&record.key)?;
         if filter.takes(&member) {
             step.elements.push(member);
         }
@@ -169,50 +169,53 @@ pub(super) fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>
 
 /// Whether each of `members` is in `set`, in one read.
 pub(super) fn are_members(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<bool>> {
-    let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(at, set.version, member)).collect();
-    Ok(db.transaction.get_many(&records)?.into_iter().map(|value| value.is_some()).collect())
+    are_there(db, at, &set, members.iter())
 }
 
-/// The records of `members`, each once, that are there, or with `present` false those that are not.
-fn records(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes], present: bool) -> Result<Vec<RecordKey>> {
-    let records = distinct_records(db, at, set, members);
+fn are_there<'m>(db: &mut Db, at: &KeyAt, set: &Collection, members: impl Iterator<Item = &'m Bytes>) -> Result<Vec<bool>> {
+    let records: Vec<RecordKey> = members.map(|member| db.layout.member(at, set, member)).collect();
     let values = db.transaction.get_many(&records)?;
-    Ok(records.into_iter().zip(values).filter(|(_, value)| value.is_some() == present).map(|(record, _)| record).collect())
+    let is_there = |key: &Bytes, value: Option<Bytes>| match value {
+        Some(value) => Ok(db.layout.decode_score(set, key, &value)?.is_some()),
+        None => Ok(false),
+    };
+    records.iter().zip(values).map(|((_, key), value)| is_there(key, value)).collect()
 }
 
-/// The records of `members`, each once.
-fn distinct_records(db: &Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Vec<RecordKey> {
-    distinct(members).into_iter().map(|member| db.layout.member(at, set.version, member)).collect()
+/// Those of the members, each once and in byte order, that are in the set, or that are not.
+fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: Collection, members: &'m [Bytes]) -> Result<Vec<&'m Bytes>> {
+    let members = distinct(members);
+    let are_there = are_there(db, at, &set, members.iter().copied())?;
+    Ok(members.into_iter().zip(are_there).filter(|(_, is_there)| *is_there == present).map(|(member, _)| member).collect())
 }
 
-/// Removes records that exist, tells the event where there are any, and returns how many they are.
-fn remove_records(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), records: Vec<RecordKey>, event: &'static str) -> Result<u64> {
-    let removed = u64::try_from(records.len()).unwrap_or(u64::MAX);
+/// Removes members that the set has, and tells the event where there are any. Returns how many.
+fn remove_members(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[&Bytes], event: &'static str) -> Result<u64> {
+    let removed = u64::try_from(members.len()).unwrap_or(u64::MAX);
     if removed == 0 {
         return Ok(0);
     }
-    for (keyspace, key) in records {
-        db.transaction.delete(keyspace, key)?;
+    for member in members {
+        db.layout.write_member(db.transaction, at, &set, member, false)?;
     }
     db.notify(Classes::SET, event, at);
-    db.write_collection(at, Some(old), Collection { count: set.count.saturating_sub(removed), ..set })?;
+    db.write_collection(at, Some(old), set.changed_by(0, removed))?;
     Ok(removed)
 }
 
 /// A walk over the members of a set, in byte order. It holds one page of records.
 #[derive(Debug)]
-pub(super) struct Walk(Scan);
+pub(super) struct Walk(records::Walk);
 
 impl Walk {
     /// A walk from the first member on.
     pub fn new(db: &Db, at: &KeyAt, set: Collection) -> Self {
-        let (keyspace, range) = db.layout.members(at, set.version);
-        Self(Scan::new(keyspace, range, Direction::Forward, usize::try_from(set.count).unwrap_or(usize::MAX)))
+        Self(db.layout.members(at, &set).walk(Direction::Forward, usize::try_from(set.count).unwrap_or(usize::MAX)))
     }
 
     /// The next member; `None` behind the last one.
     pub fn next(&mut self, db: &mut Db) -> Result<Option<Bytes>> {
-        let record = db.transaction.next(&mut self.0)?;
-        record.map(|(key, _)| db.layout.decode_member(&key)).transpose()
+        let record = self.0.next(db.transaction)?;
+        record.map(|record| db.layout.decode_member(&record.key)).transpose()
     }
 }

@@ -63,7 +63,7 @@ impl Pattern {
         let at = db.at(&[prefix.as_ref(), element, suffix].concat().into())?;
         match field {
             None => strings::get_if_string(db, &at),
-            Some(field) => match db.find(&at)? {
+            Some(field) => match db.find_in_place_of(&at, Kind::Hash)? {
                 Some(meta) if meta.kind() == Kind::Hash => hashes::get(db, &at, field),
                 Some(_) => Ok(None),
                 None => {
@@ -105,6 +105,7 @@ pub fn sorted(db: &mut Db, at: &KeyAt, sorting: &Sorting) -> Result<Vec<Bytes>> 
         return Ok(Vec::new());
     };
     let collection = meta.collection().filter(|collection| collection.kind != Kind::Hash).ok_or(texts::WRONG_TYPE)?;
+    let collection = Collection { count: db.count(at, &collection)?, ..collection };
     let start = u64::try_from(sorting.offset).unwrap_or(0).min(collection.count);
     let end = start.saturating_add(u64::try_from(sorting.limit).unwrap_or(u64::MAX)).min(collection.count);
     if sorting.is_unsorted && collection.kind != Kind::Set {

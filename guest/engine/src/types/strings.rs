@@ -6,7 +6,7 @@
 use crate::db::Db;
 use crate::error::{Result, texts};
 use crate::events::Classes;
-use crate::layout::{Body, KeyAt, Meta};
+use crate::layout::{Body, KeyAt, Kind, Meta};
 use crate::number::{LongDouble, parse_i64};
 use bytes::{Bytes, BytesMut};
 
@@ -70,7 +70,7 @@ pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
 /// # Errors
 /// See the module.
 pub fn get_if_string(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    let found = db.find(at)?;
+    let found = db.find_in_place_of(at, Kind::String)?;
     if found.is_none() {
         db.notify_miss(at);
     }
@@ -85,7 +85,7 @@ pub fn get_if_string(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
 /// # Errors
 /// The value is too long; never `WRONGTYPE`.
 pub fn set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, expiry: Expiry) -> Result<bool> {
-    let old = db.find(at)?;
+    let old = db.find_in_place_of(at, Kind::String)?;
     replace(db, at, old.as_ref(), value, condition, expiry)
 }
 
@@ -122,7 +122,7 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
 pub fn set_many(db: &mut Db, pairs: &[(KeyAt, Bytes)], condition: Condition) -> Result<bool> {
     if condition != Condition::Always {
         for (at, _) in pairs {
-            if !condition.holds(db.find(at)?.as_ref()) {
+            if !condition.holds(db.find_in_place_of(at, Kind::String)?.as_ref()) {
                 return Ok(false);
             }
         }

@@ -66,12 +66,12 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 fn remove(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let mut count = 0;
+    let mut count = 0_u64;
     for key in context.args.iter().skip(1) {
         let at = context.db.at(key)?;
-        count += i64::from(context.db.remove(&at)?);
+        count = count.saturating_add(context.db.remove(&at)?);
     }
-    reply.integer(count);
+    reply.length(count);
     Ok(())
 }
 
@@ -80,9 +80,9 @@ fn count_existing(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let mut count = 0;
     for key in context.args.iter().skip(1) {
         let at = context.db.at(key)?;
-        count += i64::from(context.db.find(&at)?.is_some());
+        count += context.db.find_all(&at)?.len();
     }
-    reply.integer(count);
+    reply.length(u64::try_from(count).unwrap_or(u64::MAX));
     Ok(())
 }
 

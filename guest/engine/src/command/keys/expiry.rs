@@ -130,9 +130,9 @@ fn pexpire_at(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn set_expiry(context: &mut Context, time: Time, command: &str, reply: &mut Reply) -> Result<()> {
     let only = options(context.args.get(3..).unwrap_or_default())?;
-    let expire_at_ms = time.at_ms(context.arg(2), context.db.now_ms, command)?;
+    let expire_at_ms = time.at_ms(context.arg(2), context.db.expiry_base_ms(), command)?;
     let at = context.db.at(context.arg(1))?;
-    reply.integer(i64::from(keys::expire(&mut context.db, &at, expire_at_ms, only)?));
+    reply.length(keys::expire(&mut context.db, &at, expire_at_ms, only)?);
     Ok(())
 }
 
@@ -179,7 +179,7 @@ fn tell_expiry(context: &mut Context, time: Time, reply: &mut Reply) -> Result<(
         None => -2,
         Some(None) => -1,
         Some(Some(expire_at_ms)) => {
-            let ms = if time.absolute { expire_at_ms } else { expire_at_ms.saturating_sub(context.db.now_ms) };
+            let ms = if time.absolute { expire_at_ms } else { expire_at_ms.saturating_sub(context.db.expiry_base_ms()) };
             let number = if time.unit == Unit::Seconds { ms.saturating_add(500) / 1000 } else { ms };
             i64::try_from(number).unwrap_or(i64::MAX)
         }
@@ -190,6 +190,6 @@ fn tell_expiry(context: &mut Context, time: Time, reply: &mut Reply) -> Result<(
 
 fn persist(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    reply.integer(i64::from(keys::persist(&mut context.db, &at)?));
+    reply.length(keys::persist(&mut context.db, &at)?);
     Ok(())
 }

@@ -57,11 +57,9 @@ fn keys(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let (prefix, is_whole) = glob::literal_prefix(&pattern);
     if is_whole {
         let at = context.db.at(&prefix.into())?;
-        let found = context.db.look_at(&at)?;
-        reply.array(usize::from(found.is_some()));
-        if found.is_some() {
-            reply.bulk(&at.key);
-        }
+        let found = context.db.look_at_all(&at)?.len();
+        reply.array(found);
+        (0..found).for_each(|_| reply.bulk(&at.key));
         return Ok(());
     }
     // Alone, a star matches the empty key as well.

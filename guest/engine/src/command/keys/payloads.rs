@@ -58,19 +58,19 @@ fn restore(context: &mut Context, reply: &mut Reply) -> Result<()> {
     }
     let ttl = u64::try_from(integer(context.arg(2))?).map_err(|_| Error::client("ERR Invalid TTL value, must be >= 0"))?;
     let value = rdb::decode(context.arg(3), context.db.max_string_bytes)?;
-    let replaced = context.db.find(&at)?;
-    if replaced.is_some() {
+    let replaced = context.db.find_all(&at)?;
+    for old in &replaced {
         // Redis tells of it only where nothing follows.
-        context.db.write(&at, replaced.as_ref(), None)?;
+        context.db.write(&at, Some(old), None)?;
     }
-    let now_ms = context.db.now_ms;
+    let now_ms = context.db.expiry_base_ms();
     let expire_at_ms = (ttl > 0).then(|| if options.absolute { ttl } else { ttl.saturating_add(now_ms) });
     // What has expired already is not created; with REPLACE it still takes the place of what was there. A time beyond 64 bits with a sign
     // is one of the past to Redis.
     let is_ahead = |at_ms: u64| at_ms > now_ms && i64::try_from(at_ms).is_ok();
     if expire_at_ms.is_none_or(is_ahead) {
         payloads::restore(&mut context.db, &at, value, expire_at_ms)?;
-    } else if replaced.is_some() {
+    } else if !replaced.is_empty() {
         context.db.notify(Classes::GENERIC, "del", &at);
     }
     reply.ok();

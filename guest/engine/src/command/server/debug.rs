@@ -43,8 +43,7 @@ fn panic(context: &Context) -> Result<()> {
 fn object(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(2))?;
     let meta = context.db.look_at(&at)?.ok_or(texts::NO_SUCH_KEY)?;
-    let (keyspace, key) = context.db.layout.meta_record(&at);
-    let length = context.db.transaction.get(keyspace, &key)?.map_or(0, |value| value.len());
+    let length = context.db.meta_bytes(&at, meta.kind())?;
     let references = encoding::reference_count(&meta);
     let encoding = encoding::encoding(&mut context.db, &at, &meta)?;
     reply.simple(&format!("Value at:0x0 refcount:{references} encoding:{encoding} serializedlength:{length} lru:0 lru_seconds_idle:0"));

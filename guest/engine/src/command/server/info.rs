@@ -3,11 +3,10 @@
 use crate::command::Context;
 use crate::command::connection::REDIS_VERSION;
 use crate::error::Result;
-use crate::layout::KeyAt;
+use crate::layout::{KeyAt, Names};
 use crate::resp::reply::Reply;
 use crate::session::{Server, Topic};
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 
 /// Sections with their titles, in Redis' order.
@@ -147,11 +146,10 @@ fn keyspace_lines(context: &mut Context) -> Result<Vec<(String, String)>> {
 
 fn count_keys(context: &mut Context, space: u32) -> Result<Counts> {
     let db = &mut context.db;
-    let (keyspace, range) = db.layout.keys(space, &[]);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, 64);
+    let mut walk = db.layout.keys(space, None, &Names::ALL).walk(Direction::Forward, 64);
     let mut counts = Counts::default();
-    while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (key, meta) = db.layout.decode_key(&key, &value)?;
+    while let Some(record) = walk.next(db.transaction)? {
+        let (key, meta) = db.layout.decode_key(&record)?;
         if db.is_gone(&KeyAt::new(space, key), &meta)? {
             continue;
         }

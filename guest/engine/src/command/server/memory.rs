@@ -3,11 +3,10 @@
 use crate::command::Context;
 use crate::command::options::{integer, is_word};
 use crate::error::{Result, texts};
-use crate::layout::{Collection, KeyAt};
+use crate::layout::{Collection, KeyAt, Kind};
 use crate::resp::reply::Reply;
 use crate::session::Session;
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 
 /// How many elements MEMORY USAGE looks at where SAMPLES does not say.
@@ -22,13 +21,12 @@ pub fn usage(context: &mut Context, reply: &mut Reply) -> Result<()> {
         reply.null();
         return Ok(());
     };
-    let (keyspace, key) = context.db.layout.meta_record(&at);
-    let value_bytes = context.db.transaction.get(keyspace, &key)?.map_or(0, |value| value.len());
+    let meta_bytes = context.db.meta_bytes(&at, meta.kind())?;
     let element_bytes = match meta.collection() {
         Some(collection) => elements_usage(context, &at, collection, samples)?,
         None => 0,
     };
-    let bytes = element_bytes.saturating_add(u64::try_from(key.len() + value_bytes).unwrap_or(u64::MAX));
+    let bytes = element_bytes.saturating_add(meta_bytes);
     reply.integer(i64::try_from(bytes).unwrap_or(i64::MAX));
     Ok(())
 }
@@ -51,16 +49,29 @@ fn parse_samples(options: &[Bytes]) -> Result<usize> {
 
 /// Mean size of the first `samples` records of each kind that the collection has, times the number of its elements.
 fn elements_usage(context: &mut Context, at: &KeyAt, collection: Collection, samples: usize) -> Result<u64> {
-    let mut total = 0_u64;
-    for (keyspace, range) in context.db.layout.sub_records(at, &collection) {
-        let mut scan = Scan::new(keyspace, range, Direction::Forward, samples);
+    let db = &mut context.db;
+    let count = db.count(at, &collection)?;
+    if collection.kind == Kind::List {
+        let sampled = count.min(u64::try_from(samples).unwrap_or(u64::MAX));
+        let mut walk = db.layout.lists().walk(at, &collection, 0..sampled, Direction::Forward, sampled)?;
         let (mut bytes, mut seen) = (0_u64, 0_u64);
-        for _ in 0..samples {
-            let Some((key, value)) = context.db.transaction.next(&mut scan)? else { break };
-            bytes = bytes.saturating_add(u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX));
+        while let Some((_, element)) = walk.next(db.transaction)? {
+            // A list's records have an index of eight bytes each beside the version.
+            bytes = bytes.saturating_add(u64::try_from(element.len()).unwrap_or(u64::MAX)).saturating_add(16);
             seen += 1;
         }
-        total = total.saturating_add(bytes.saturating_mul(collection.count).checked_div(seen).unwrap_or(0));
+        return Ok(bytes.saturating_mul(count).checked_div(seen).unwrap_or(0));
+    }
+    let mut total = 0_u64;
+    for records in db.parts(at, &collection) {
+        let mut walk = records.walk(Direction::Forward, samples);
+        let (mut bytes, mut seen) = (0_u64, 0_u64);
+        for _ in 0..samples {
+            let Some(record) = walk.next(db.transaction)? else { break };
+            bytes = bytes.saturating_add(u64::try_from(record.key.len() + record.value.len()).unwrap_or(u64::MAX));
+            seen += 1;
+        }
+        total = total.saturating_add(bytes.saturating_mul(count).checked_div(seen).unwrap_or(0));
     }
     Ok(total)
 }

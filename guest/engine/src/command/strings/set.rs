@@ -48,7 +48,7 @@ pub(super) fn set(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let expiry = match options.expiry {
         ExpiryOption::None => Expiry::Never,
         ExpiryOption::Word => Expiry::Keep,
-        ExpiryOption::Time(time, number) => Expiry::At(time.positive_at_ms(number, context.db.now_ms, "set")?),
+        ExpiryOption::Time(time, number) => Expiry::At(time.positive_at_ms(number, context.db.expiry_base_ms(), "set")?),
     };
     let at = context.db.at(context.arg(1))?;
     let value = context.arg(2).clone();
@@ -83,7 +83,7 @@ pub(super) fn psetex(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 fn set_with_expiry(context: &mut Context, reply: &mut Reply, time: Time, command: &str) -> Result<()> {
-    let expiry = Expiry::At(time.positive_at_ms(context.arg(2), context.db.now_ms, command)?);
+    let expiry = Expiry::At(time.positive_at_ms(context.arg(2), context.db.expiry_base_ms(), command)?);
     let at = context.db.at(context.arg(1))?;
     let value = context.arg(3).clone();
     strings::set(&mut context.db, &at, value, Condition::Always, expiry)?;

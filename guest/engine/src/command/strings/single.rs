@@ -38,7 +38,7 @@ pub(super) fn getex(context: &mut Context, reply: &mut Reply) -> Result<()> {
             keys::persist(&mut context.db, &at)?;
         }
         ExpiryOption::Time(time, number) => {
-            let at_ms = time.positive_at_ms(number, context.db.now_ms, "getex")?;
+            let at_ms = time.positive_at_ms(number, context.db.expiry_base_ms(), "getex")?;
             keys::expire(&mut context.db, &at, at_ms, ExpireOnly::default())?;
         }
     }

@@ -61,7 +61,11 @@ impl Moves {
     fn split(self, count: u64, gaps: &[u64]) -> usize {
         match (self, gaps) {
             (Self::OneSide, [first, .., last] | [first @ last]) => {
-                if *last <= count.saturating_sub(1).saturating_sub(*first) { gaps.len() } else { 0 }
+                if *last <= count.saturating_sub(1).saturating_sub(*first) {
+                    gaps.len()
+                } else {
+                    0
+                }
             }
             _ => cheapest_split(count, gaps),
         }

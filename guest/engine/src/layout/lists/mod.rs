@@ -158,4 +158,3 @@ pub trait ListWalk {
     /// Store errors, corrupt records.
     fn next(&mut self, transaction: &mut Transaction<'_>) -> Result<Option<(u64, Bytes)>>;
 }
-

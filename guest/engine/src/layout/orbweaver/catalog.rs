@@ -45,7 +45,7 @@ impl Orbweaver {
 
     pub(super) fn flush_space(&self, transaction: &mut Transaction<'_>, catalog: &mut Catalog, db: usize) -> Result<()> {
         let old = *catalog.spaces.get(db).ok_or(texts::DB_OUT_OF_RANGE)?;
-        let (meta, range) = self.keys(old, b"");
+        let (meta, range) = self.space(old);
         if transaction.first(meta, range, Direction::Forward)?.is_none() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use crate::codec::{Flaw, Reader};
 use crate::layout::field_expiry::FieldExpiries;
+use crate::layout::lists::ListHead;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
 use bytes::{BufMut, Bytes, BytesMut};
 

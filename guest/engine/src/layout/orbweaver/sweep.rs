@@ -285,7 +285,8 @@ impl Orbweaver {
     fn begin_on_keys<'s, 'a>(&self, store: &'s mut dyn Store, keys: impl Iterator<Item = &'a KeyAt> + Clone) -> Result<Transaction<'s>> {
         let scope = Scope::Keys(keys.clone().map(KeyAt::lock_key).cloned().collect());
         let mut transaction = Transaction::begin(store, scope)?;
-        let metas: Vec<_> = keys.map(|at| self.meta_record(at)).collect();
+        let mut metas = Vec::new();
+        keys.for_each(|at| self.meta_records(at, None, &mut metas));
         transaction.get_many(&metas)?;
         Ok(transaction)
     }

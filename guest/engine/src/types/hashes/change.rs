@@ -1,6 +1,5 @@
 //! A hash that is being changed: its records, its count and the expiries of its fields stay in step.
 
-use super::decode;
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::field_expiry::{self, FieldExpiries};
@@ -18,10 +17,9 @@ pub(super) struct Change<'k> {
     lost_next: bool,
 }
 
-/// A field as it is stored: its name, its record, and its value, past its time or not; `None` where there is none.
+/// A field as it is stored: its name, and its value, past its time or not; `None` where there is none.
 pub(super) struct Stored {
     pub field: Bytes,
-    record: RecordKey,
     pub value: Option<FieldValue>,
 }
 
@@ -43,37 +41,37 @@ impl<'k> Change<'k> {
     pub fn of_or_new(db: &mut Db, at: &'k KeyAt) -> Result<Self> {
         match Self::of(db, at)? {
             Some(change) => Ok(change),
-            None => Ok(Self { at, old: None, hash: db.new_collection(Kind::Hash, None)?, lost_next: false }),
+            None => Ok(Self { at, old: None, hash: db.new_collection(at, Kind::Hash)?, lost_next: false }),
         }
     }
 
     /// Fields as they are stored, each once and in byte order, read at once.
     pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Vec<Stored>> {
         let fields = distinct(fields);
-        let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(self.at, self.hash.version, field)).collect();
+        let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(self.at, &self.hash, field)).collect();
         let values = if self.old.is_some() { db.transaction.get_many(&records)? } else { vec![None; records.len()] };
-        let stored = fields.into_iter().zip(records).zip(values).map(|((field, record), value)| {
-            let value = value.map(|value| decode(db, &record.1, &value)).transpose()?;
-            Ok(Stored { field: field.clone(), record, value })
+        let stored = fields.into_iter().zip(records).zip(values).map(|((field, (_, key)), value)| {
+            let value = value.map_or(Ok(None), |value| db.layout.decode_field_value(&self.hash, &key, &value))?;
+            Ok(Stored { field: field.clone(), value })
         });
         stored.collect()
     }
 
     /// Gives a field a value.
     pub fn put(&mut self, db: &mut Db, stored: Stored, new: &FieldValue) -> Result<()> {
-        let Stored { field, record: (keyspace, key), value: old } = stored;
-        self.hash.count = self.hash.count.saturating_add(u64::from(old.is_none()));
+        let Stored { field, value: old } = stored;
+        self.hash = self.hash.changed_by(u64::from(old.is_none()), 0);
         self.move_expiry(db, &field, old.and_then(|old| old.expire_at_ms), new.expire_at_ms)?;
-        Ok(db.transaction.put(keyspace, key, db.layout.encode_field_value(new))?)
+        db.layout.write_field(db.transaction, self.at, &self.hash, &field, Some(new))
     }
 
     /// Removes a field, where it is there.
     pub fn remove(&mut self, db: &mut Db, stored: Stored) -> Result<()> {
-        let Stored { field, record: (keyspace, key), value } = stored;
+        let Stored { field, value } = stored;
         let Some(old) = value else { return Ok(()) };
-        self.hash.count = self.hash.count.saturating_sub(1);
+        self.hash = self.hash.changed_by(0, 1);
         self.move_expiry(db, &field, old.expire_at_ms, None)?;
-        Ok(db.transaction.delete(keyspace, key)?)
+        db.layout.write_field(db.transaction, self.at, &self.hash, &field, None)
     }
 
     fn move_expiry(&mut self, db: &mut Db, field: &[u8], old: Option<u64>, new: Option<u64>) -> Result<()> {
@@ -108,7 +106,7 @@ impl<'k> Change<'k> {
             }
             other => other,
         };
-        if self.old.as_ref().and_then(Meta::collection) == Some(self.hash) {
+        if self.hash.is_counted && self.old.as_ref().and_then(Meta::collection) == Some(self.hash) {
             return Ok(db.transaction.touch(self.at.lock_key())?);
         }
         db.write_collection(self.at, self.old.as_ref(), self.hash)

@@ -6,9 +6,9 @@
 use super::Member;
 use crate::db::Db;
 use crate::error::{Result, texts};
-use crate::layout::{Collection, KeyAt, Kind, RecordKey};
+use crate::layout::records::Record;
+use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey};
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Source {
     /// # Errors
     /// WRONGTYPE where the key holds neither a set nor a sorted set.
     pub fn find(db: &mut Db, at: KeyAt) -> Result<Self> {
-        let collection = match db.find(&at)? {
+        let collection = match Self::meta(db, &at)? {
             None => {
                 db.notify_miss(&at);
                 None
@@ -66,6 +66,14 @@ impl Source {
         Ok(Self { at, collection, weight: 1.0 })
     }
 
+    /// A sorted set, or a set: it may be under the key beside it.
+    fn meta(db: &mut Db, at: &KeyAt) -> Result<Option<Meta>> {
+        match db.find_in_place_of(at, Kind::SortedSet)? {
+            None if !db.layout.namespaces().is_empty() => db.find_in_place_of(at, Kind::Set),
+            found => Ok(found),
+        }
+    }
+
     fn len(&self) -> u64 {
         self.collection.map_or(0, |collection| collection.count)
     }
@@ -73,10 +81,9 @@ impl Source {
     /// Hands every member with its score to `visit`, in byte order of the members, until it returns false.
     fn each(&self, db: &mut Db, mut visit: impl FnMut(&mut Db, Bytes, f64) -> Result<bool>) -> Result<()> {
         let Some(collection) = self.collection else { return Ok(()) };
-        let (keyspace, range) = db.layout.members(&self.at, collection.version);
-        let mut scan = Scan::new(keyspace, range, Direction::Forward, super::expected(collection.count));
-        while let Some((key, value)) = db.transaction.next(&mut scan)? {
-            let score = score(db, collection.kind, &key, &value)?;
+        let mut walk = db.layout.members(&self.at, &collection).walk(Direction::Forward, super::expected(collection.count));
+        while let Some(Record { key, value, .. }) = walk.next(db.transaction)? {
+            let Some(score) = score(db, &collection, &key, &value)? else { continue };
             let member = db.layout.decode_member(&key)?;
             if !visit(db, member, score)? {
                 break;
@@ -88,9 +95,9 @@ impl Source {
     /// The scores of members in one read; `None` for what is no member.
     fn scores(&self, db: &mut Db, members: &[Bytes]) -> Result<Vec<Option<f64>>> {
         let Some(collection) = self.collection else { return Ok(vec![None; members.len()]) };
-        let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(&self.at, collection.version, member)).collect();
+        let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(&self.at, &collection, member)).collect();
         let values = db.transaction.get_many(&records)?;
-        let decode = |key: &Bytes, value: Option<Bytes>| value.map(|value| score(db, collection.kind, key, &value)).transpose();
+        let decode = |key: &Bytes, value: Option<Bytes>| value.map_or(Ok(None), |value| score(db, &collection, key, &value));
         records.iter().zip(values).map(|((_, key), value)| decode(key, value)).collect()
     }
 }
@@ -211,6 +218,7 @@ fn or_zero(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
-fn score(db: &Db, kind: Kind, key: &Bytes, value: &Bytes) -> Result<f64> {
-    if kind == Kind::Set { Ok(1.0) } else { db.layout.decode_score(key, value) }
+fn score(db: &Db, collection: &Collection, key: &Bytes, value: &Bytes) -> Result<Option<f64>> {
+    let score = db.layout.decode_score(collection, key, value)?;
+    Ok(if collection.kind == Kind::Set { score.map(|_| 1.0) } else { score })
 }

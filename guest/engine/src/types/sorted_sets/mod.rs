@@ -18,10 +18,10 @@ use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::events::Classes;
-use crate::layout::{Body, Collection, KeyAt, Kind, Meta, RecordKey};
+use crate::layout::records::Record;
+use crate::layout::{Body, Collection, Cut, KeyAt, Kind, Meta, RecordKey};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
-use crate::transaction::Scan;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ pub struct Added {
 /// # Errors
 /// See the module.
 pub fn len(db: &mut Db, at: &KeyAt) -> Result<u64> {
-    Ok(find(db, at)?.map_or(0, |(_, set)| set.count))
+    Ok(db.find_counted(at, Kind::SortedSet)?.map_or(0, |(_, set)| set.count))
 }
 
 /// The scores of members in one read, in their order; `None` for what is no member.
@@ -117,7 +117,7 @@ pub fn score(db: &mut Db, at: &KeyAt, member: &Bytes) -> Result<Option<f64>> {
 /// # Errors
 /// See the module.
 pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Result<Option<(u64, f64)>> {
-    let Some((_, set)) = find(db, at)? else { return Ok(None) };
+    let Some((_, set)) = db.find_counted(at, Kind::SortedSet)? else { return Ok(None) };
     let scores = scores_in(db, at, set, std::slice::from_ref(member))?;
     let Some(score) = scores.into_iter().next().flatten() else { return Ok(None) };
     Ok(Some((ranks::of(db, at, set, member, score, direction)?, score)))
@@ -139,7 +139,7 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
     }
     let (old, set) = match found {
         Some((old, set)) => (Some(old), set),
-        None => (None, db.new_collection(Kind::SortedSet, None)?),
+        None => (None, db.new_collection(at, Kind::SortedSet)?),
     };
     let members: Vec<Bytes> = distinct(pairs.iter().map(|(_, member)| member)).into_iter().cloned().collect();
     let before = if old.is_some() { scores_in(db, at, set, &members)? } else { vec![None; members.len()] };
@@ -159,14 +159,10 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
     }
     for ((member, after), before) in after.into_iter().zip(before) {
         if let Some(score) = after.filter(|_| after.map(f64::to_bits) != before.map(f64::to_bits)) {
-            if let Some(before) = before {
-                let ((keyspace, key), _) = db.layout.scored(at, set.version, before, member);
-                db.transaction.delete(keyspace, key)?;
-            }
-            put(db, at, set.version, member, score)?;
+            db.layout.write_score(db.transaction, at, &set, member, before, Some(score))?;
         }
     }
-    write(db, at, old.as_ref(), Collection { count: set.count.saturating_add(done.added), ..set })?;
+    write(db, at, old.as_ref(), set.changed_by(done.added, 0))?;
     db.notify(Classes::SORTED_SET, event, at);
     Ok(done)
 }
@@ -207,12 +203,11 @@ pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
 /// See the module.
 pub fn pop(db: &mut Db, at: &KeyAt, direction: Direction, count: u64) -> Result<Vec<Member>> {
     let Some((old, set)) = find(db, at)? else { return Ok(Vec::new()) };
-    let (keyspace, range) = db.layout.scores(at, set.version);
-    let mut scan = Scan::new(keyspace, range, direction, expected(count));
+    let mut walk = db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge).walk(direction, expected(count));
     let mut popped = Vec::new();
     for _ in 0..count.min(set.count) {
-        let Some((key, value)) = db.transaction.next(&mut scan)? else { break };
-        let (score, member) = db.layout.decode_scored(&key, &value)?;
+        let Some(record) = walk.next(db.transaction)? else { break };
+        let (score, member) = db.layout.decode_scored(&record)?;
         popped.push((member, score));
     }
     let event = match direction {
@@ -243,12 +238,12 @@ pub fn pop_first(db: &mut Db, keys: &[KeyAt], direction: Direction, count: u64) 
 /// Store errors.
 pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str) -> Result<()> {
     if members.is_empty() {
-        return db.remove(at).map(|_| ());
+        return db.remove_in_place_of(at, Kind::SortedSet).map(|_| ());
     }
-    let old = db.find(at)?;
-    let set = db.new_collection(Kind::SortedSet, old.as_ref())?;
+    let old = db.find_in_place_of(at, Kind::SortedSet)?;
+    let set = db.replacement(at, old.as_ref(), Kind::SortedSet)?;
     for (member, score) in members {
-        put(db, at, set.version, member, *score)?;
+        db.layout.write_score(db.transaction, at, &set, member, None, Some(*score))?;
     }
     let count = u64::try_from(members.len()).unwrap_or(u64::MAX);
     let new = Meta { expire_at_ms: None, body: Body::Collection(Collection { count, ..set }) };
@@ -263,10 +258,10 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str)
 /// # Errors
 /// See the module, and [`draw::records`].
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, f64)) -> Result<()> {
-    let Some((_, set)) = find(db, at)? else { return Ok(()) };
-    let (layout, range) = (db.layout, db.layout.scores(at, set.version));
-    draw::records(db, &Urn { range: &range, total: set.count, only: None }, draw, &mut |key, value| {
-        let (score, member) = layout.decode_scored(key, value)?;
+    let Some((_, set)) = db.find_counted(at, Kind::SortedSet)? else { return Ok(()) };
+    let (layout, records) = (db.layout, db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge));
+    draw::records(db, &Urn { records: &records, total: set.count, only: None }, draw, &mut |record| {
+        let (score, member) = layout.decode_scored(record)?;
         visit(&member, score);
         Ok(())
     })
@@ -279,13 +274,15 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes,
 /// See the module.
 pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, filter: &Filter) -> Result<Step<Member>> {
     let Some((_, set)) = find(db, at)? else { return Ok(Step::over()) };
-    let range = db.layout.members(at, set.version);
-    let visited = scan::records(db.transaction, positions, range, cursor, filter.count)?;
+    let records = db.layout.members(at, &set);
+    let visited = scan::records(db.transaction, positions, &records, cursor, filter.count)?;
     let mut step = Step { elements: Vec::new(), cursor: visited.cursor };
-    for (key, value) in &visited.elements {
+    for Record { key, value, .. } in &visited.elements {
         let member = db.layout.decode_member(key)?;
-        if filter.takes(&member) {
-            step.elements.push((member, db.layout.decode_score(key, value)?));
+        if filter.takes(&member)
+            && let Some(score) = db.layout.decode_score(&set, key, value)?
+        {
+            step.elements.push((member, score));
         }
     }
     Ok(step)
@@ -296,18 +293,10 @@ fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
 }
 
 fn scores_in(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<Option<f64>>> {
-    let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(at, set.version, member)).collect();
+    let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(at, &set, member)).collect();
     let values = db.transaction.get_many(&records)?;
-    let decode = |key: &Bytes, value: Option<Bytes>| value.map(|value| db.layout.decode_score(key, &value)).transpose();
+    let decode = |key: &Bytes, value: Option<Bytes>| value.map_or(Ok(None), |value| db.layout.decode_score(&set, key, &value));
     records.iter().zip(values).map(|((_, key), value)| decode(key, value)).collect()
-}
-
-/// Writes both records of a member that has none in the score index.
-fn put(db: &mut Db, at: &KeyAt, version: u64, member: &Bytes, score: f64) -> Result<()> {
-    let (keyspace, key) = db.layout.member(at, version, member);
-    db.transaction.put(keyspace, key, db.layout.encode_score(score))?;
-    let ((keyspace, key), value) = db.layout.scored(at, version, score, member);
-    Ok(db.transaction.put(keyspace, key, value)?)
 }
 
 /// Removes members that the set has with these scores, and tells the event where there are any. Returns how many.
@@ -316,14 +305,11 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
         return Ok(0);
     }
     for (member, score) in members {
-        let (keyspace, key) = db.layout.member(at, set.version, member);
-        db.transaction.delete(keyspace, key)?;
-        let ((keyspace, key), _) = db.layout.scored(at, set.version, *score, member);
-        db.transaction.delete(keyspace, key)?;
+        db.layout.write_score(db.transaction, at, &set, member, Some(*score), None)?;
     }
     let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
     db.notify(Classes::SORTED_SET, event, at);
-    db.write_collection(at, Some(old), Collection { count: set.count.saturating_sub(erased), ..set })?;
+    db.write_collection(at, Some(old), set.changed_by(0, erased))?;
     Ok(erased)
 }
 

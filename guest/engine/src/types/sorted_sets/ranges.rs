@@ -6,9 +6,9 @@
 use super::{erase, expected, find, ranks};
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::{Collection, KeyAt, RecordRange};
-use crate::store::{Direction, KeyRange};
-use crate::transaction::Scan;
+use crate::layout::records::{Records, Walk};
+use crate::layout::{Collection, Cut, KeyAt};
+use crate::store::Direction;
 use bytes::Bytes;
 use std::ops::{Bound, ControlFlow};
 
@@ -107,10 +107,9 @@ pub fn walk_scores(
 ) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let (min, max) = (Bound::Included(scores.start), Bound::Excluded(scores.end));
-    let Some((keyspace, records)) = by_score(db, at, set, min, max) else { return Ok(()) };
-    let mut scan = Scan::new(keyspace, records, Direction::Forward, expected(wanted));
-    while let Some((key, value)) = db.transaction.next(&mut scan)? {
-        let (score, member) = db.layout.decode_scored(&key, &value)?;
+    let mut walk = by_score(db, at, &set, min, max).walk(Direction::Forward, expected(wanted));
+    while let Some(record) = walk.next(db.transaction)? {
+        let (score, member) = db.layout.decode_scored(&record)?;
         if visit(member, score).is_break() {
             break;
         }
@@ -125,7 +124,7 @@ pub fn walk_scores(
 pub fn count(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
     let Some((_, set)) = find(db, at)? else { return Ok(0) };
     if let Range::Scores(min, max) = range {
-        return by_score(db, at, set, min, max).map_or(Ok(0), |range| ranks::count(db, range));
+        return by_score(db, at, &set, min, max).count(db.transaction);
     }
     let mut count = 0;
     walk(db, at, set, &Selection::all_of(range), |_, _| count += 1)?;
@@ -152,36 +151,36 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
     let Selection { ref range, direction, offset, limit } = *selection;
     match range {
         Range::Ranks(first, last) => {
+            let set = Collection { count: db.count(at, &set)?, ..set };
             let Some((first, last)) = resolve(*first, *last, set.count) else { return Ok(()) };
             let first = first.saturating_add(offset);
             let limit = limit.min(last.saturating_add(1).saturating_sub(first));
-            let mut scan = ranks::seek(db, at, set, first, direction, limit)?;
-            pass(db, &mut scan, limit, visit)
+            let mut walk = ranks::seek(db, at, set, first, direction, limit)?;
+            pass(db, &mut walk, limit, visit)
         }
         Range::Scores(min, max) => {
-            let Some((keyspace, records)) = by_score(db, at, set, *min, *max) else { return Ok(()) };
-            let mut scan = Scan::new(keyspace, records, direction, expected(offset.saturating_add(limit)));
-            pass(db, &mut scan, offset, |_, _| ())?;
-            pass(db, &mut scan, limit, visit)
+            let mut walk = by_score(db, at, &set, *min, *max).walk(direction, expected(offset.saturating_add(limit)));
+            pass(db, &mut walk, offset, |_, _| ())?;
+            pass(db, &mut walk, limit, visit)
         }
         Range::Members(min, max) => {
-            let Some((keyspace, records)) = by_member(db, at, set, min, max)? else { return Ok(()) };
-            let mut scan = Scan::new(keyspace, records, direction, expected(offset.saturating_add(limit)));
+            let Some(records) = by_member(db, at, &set, min, max)? else { return Ok(()) };
+            let mut walk = records.walk(direction, expected(offset.saturating_add(limit)));
             let follows_min = |member: &[u8]| min.is_below(member);
             let precedes_max = |member: &[u8]| max.is_above(member);
             match direction {
-                Direction::Forward => pass_members(db, &mut scan, selection, &follows_min, &precedes_max, visit),
-                Direction::Reverse => pass_members(db, &mut scan, selection, &precedes_max, &follows_min, visit),
+                Direction::Forward => pass_members(db, &mut walk, selection, &follows_min, &precedes_max, visit),
+                Direction::Reverse => pass_members(db, &mut walk, selection, &precedes_max, &follows_min, visit),
             }
         }
     }
 }
 
 /// Visits the next `limit` records of the score index.
-fn pass(db: &mut Db, scan: &mut Scan, limit: u64, mut visit: impl FnMut(Bytes, f64)) -> Result<()> {
+fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(Bytes, f64)) -> Result<()> {
     for _ in 0..limit {
-        let Some((key, value)) = db.transaction.next(scan)? else { break };
-        let (score, member) = db.layout.decode_scored(&key, &value)?;
+        let Some(record) = walk.next(db.transaction)? else { break };
+        let (score, member) = db.layout.decode_scored(&record)?;
         visit(member, score);
     }
     Ok(())
@@ -191,7 +190,7 @@ fn pass(db: &mut Db, scan: &mut Scan, limit: u64, mut visit: impl FnMut(Bytes, f
 /// out are not held against `goes_on`, which makes a difference only where scores are not equal.
 fn pass_members(
     db: &mut Db,
-    scan: &mut Scan,
+    walk: &mut Walk,
     selection: &Selection,
     begins: &dyn Fn(&[u8]) -> bool,
     goes_on: &dyn Fn(&[u8]) -> bool,
@@ -199,8 +198,8 @@ fn pass_members(
 ) -> Result<()> {
     let Selection { offset, limit, .. } = *selection;
     let mut position: Option<u64> = None;
-    while let Some((key, value)) = db.transaction.next(scan)? {
-        let (score, member) = db.layout.decode_scored(&key, &value)?;
+    while let Some(record) = walk.next(db.transaction)? {
+        let (score, member) = db.layout.decode_scored(&record)?;
         let here = match position {
             None if !begins(&member) => continue,
             None if !goes_on(&member) => break,
@@ -226,48 +225,43 @@ fn resolve(first: i64, last: i64, count: u64) -> Option<(u64, u64)> {
     (first <= last).then_some((first, last))
 }
 
-/// The records of the score index with scores between two bounds; `None` where no score can be.
-fn by_score(db: &Db, at: &KeyAt, set: Collection, min: Bound<f64>, max: Bound<f64>) -> Option<RecordRange> {
-    let (keyspace, all) = db.layout.scores(at, set.version);
-    // Where the members with that score begin: those of the next score begin where these end.
-    let begin = |score: f64| db.layout.scored(at, set.version, score, b"").0.1.to_vec();
-    let start = match min {
-        Bound::Unbounded | Bound::Included(f64::NEG_INFINITY) => all.start,
-        Bound::Included(score) => begin(score),
-        Bound::Excluded(f64::INFINITY) => return None,
-        Bound::Excluded(score) => begin(score.next_up()),
+/// The records of the score index with scores between two bounds.
+fn by_score(db: &Db, at: &KeyAt, set: &Collection, min: Bound<f64>, max: Bound<f64>) -> Records {
+    let from = match min {
+        Bound::Unbounded => Cut::Edge,
+        Bound::Included(score) => Cut::Before(score),
+        Bound::Excluded(score) => Cut::Behind(score),
     };
-    let end = match max {
-        Bound::Unbounded | Bound::Included(f64::INFINITY) => all.end,
-        Bound::Included(score) => Some(begin(score.next_up())),
-        Bound::Excluded(score) => Some(begin(score)),
+    let to = match max {
+        Bound::Unbounded => Cut::Edge,
+        Bound::Included(score) => Cut::Behind(score),
+        Bound::Excluded(score) => Cut::Before(score),
     };
-    Some((keyspace, KeyRange { start, after_start: false, end }))
+    db.layout.scores(at, set, &from, &to)
 }
 
 /// The records of the score index among which those between two members are: no others where all scores are equal, all where they
 /// are not. `None` where there can be none.
-fn by_member(db: &mut Db, at: &KeyAt, set: Collection, min: &MemberBound, max: &MemberBound) -> Result<Option<RecordRange>> {
-    let (keyspace, all) = db.layout.scores(at, set.version);
+fn by_member(db: &mut Db, at: &KeyAt, set: &Collection, min: &MemberBound, max: &MemberBound) -> Result<Option<Records>> {
+    let all = db.layout.scores(at, set, &Cut::Edge, &Cut::Edge);
     let mut end = |direction| {
-        let record = db.transaction.first(keyspace, all.clone(), direction)?;
-        record.map(|(key, value)| db.layout.decode_scored(&key, &value)).transpose()
+        let record = all.first(db.transaction, direction)?;
+        record.map(|record| db.layout.decode_scored(&record)).transpose()
     };
     let (Some((lowest, first)), Some((highest, last))) = (end(Direction::Forward)?, end(Direction::Reverse)?) else { return Ok(None) };
     if !min.is_below(&last) || !max.is_above(&first) {
         return Ok(None);
     }
     if lowest < highest {
-        return Ok(Some((keyspace, all)));
+        return Ok(Some(all));
     }
-    let place = |member: &[u8]| db.layout.scored(at, set.version, lowest, member).0.1;
-    let start = match min {
-        MemberBound::Included(member) | MemberBound::Excluded(member) => place(member).to_vec(),
-        MemberBound::Lowest | MemberBound::Highest => all.start,
+    let from = match min {
+        MemberBound::Included(member) | MemberBound::Excluded(member) => Cut::BeforeMember(lowest, member.clone()),
+        MemberBound::Lowest | MemberBound::Highest => Cut::Edge,
     };
-    let end = match max {
-        MemberBound::Included(member) | MemberBound::Excluded(member) => Some(ranks::behind(&place(member))),
-        MemberBound::Lowest | MemberBound::Highest => all.end,
+    let to = match max {
+        MemberBound::Included(member) | MemberBound::Excluded(member) => Cut::BehindMember(lowest, member.clone()),
+        MemberBound::Lowest | MemberBound::Highest => Cut::Edge,
     };
-    Ok(Some((keyspace, KeyRange { start, after_start: false, end })))
+    Ok(Some(db.layout.scores(at, set, &from, &to)))
 }

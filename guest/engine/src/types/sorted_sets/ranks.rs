@@ -6,9 +6,9 @@
 use super::expected;
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::{Collection, KeyAt, RecordRange};
-use crate::store::{Direction, KeyRange};
-use crate::transaction::Scan;
+use crate::layout::records::{Record, Walk};
+use crate::layout::{Collection, Cut, KeyAt};
+use crate::store::Direction;
 use bytes::Bytes;
 
 /// Records that the first page of a walk of unknown length asks for.
@@ -18,19 +18,17 @@ const FIRST_PAGE: usize = 64;
 ///
 /// # Errors
 /// Store errors.
-pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &[u8], score: f64, direction: Direction) -> Result<u64> {
-    let (keyspace, all) = db.layout.scores(at, set.version);
-    let ((_, key), _) = db.layout.scored(at, set.version, score, member);
-    let below = KeyRange { end: Some(key.to_vec()), ..all.clone() };
-    let above = KeyRange { start: key.to_vec(), after_start: true, ..all };
-    let mut from_lowest = Scan::new(keyspace, below, Direction::Forward, FIRST_PAGE);
-    let mut from_highest = Scan::new(keyspace, above, Direction::Reverse, FIRST_PAGE);
+pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, direction: Direction) -> Result<u64> {
+    let below = db.layout.scores(at, &set, &Cut::Edge, &Cut::BeforeMember(score, member.clone()));
+    let above = db.layout.scores(at, &set, &Cut::BehindMember(score, member.clone()), &Cut::Edge);
+    let mut from_lowest = below.walk(Direction::Forward, FIRST_PAGE);
+    let mut from_highest = above.walk(Direction::Reverse, FIRST_PAGE);
     // Both walks take the same steps: the first to arrive came from the nearer end.
     let mut steps = 0;
     loop {
-        let arrived = if db.transaction.next(&mut from_lowest)?.is_none() {
+        let arrived = if from_lowest.next(db.transaction)?.is_none() {
             Direction::Forward
-        } else if db.transaction.next(&mut from_highest)?.is_none() {
+        } else if from_highest.next(db.transaction)?.is_none() {
             Direction::Reverse
         } else {
             steps += 1;
@@ -40,52 +38,35 @@ pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &[u8], score: f64, d
     }
 }
 
-/// A scan over the score index in `direction` whose next record is that of `rank`, a rank that the set has, counted in that direction.
+/// A walk over the score index in `direction` whose next record is that of `rank`, a rank that the set has, counted in that direction.
 /// `wanted` is about how many records will be read.
 ///
 /// # Errors
 /// Store errors.
-pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Direction, wanted: u64) -> Result<Scan> {
-    let (keyspace, range) = db.layout.scores(at, set.version);
+pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Direction, wanted: u64) -> Result<Walk> {
+    let all = db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge);
     let (backwards, steps) = (reversed(direction), opposite(set, rank));
     if rank <= steps {
-        let mut scan = Scan::new(keyspace, range, direction, expected(rank.saturating_add(wanted)));
-        skip(db, &mut scan, rank)?;
-        return Ok(scan);
+        let mut walk = all.walk(direction, expected(rank.saturating_add(wanted)));
+        skip(db, &mut walk, rank)?;
+        return Ok(walk);
     }
-    let mut scan = Scan::new(keyspace, range.clone(), backwards, expected(steps.saturating_add(1)));
-    let range = match skip(db, &mut scan, steps.saturating_add(1))? {
-        Some(key) if direction == Direction::Forward => KeyRange { start: key.to_vec(), after_start: false, ..range },
-        Some(key) => KeyRange { end: Some(behind(&key)), ..range },
-        None => range,
+    let mut walk = all.walk(backwards, expected(steps.saturating_add(1)));
+    let Some(record) = skip(db, &mut walk, steps.saturating_add(1))? else { return Ok(all.walk(direction, expected(wanted))) };
+    let (score, member) = db.layout.decode_scored(&record)?;
+    let part = match direction {
+        Direction::Forward => db.layout.scores(at, &set, &Cut::BeforeMember(score, member), &Cut::Edge),
+        Direction::Reverse => db.layout.scores(at, &set, &Cut::Edge, &Cut::BehindMember(score, member)),
     };
-    Ok(Scan::new(keyspace, range, direction, expected(wanted)))
+    Ok(part.walk(direction, expected(wanted)))
 }
 
-/// How many records of the score index a range holds.
-///
-/// # Errors
-/// Store errors.
-pub fn count(db: &mut Db, (keyspace, range): RecordRange) -> Result<u64> {
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, FIRST_PAGE);
-    let mut count = 0;
-    while db.transaction.next(&mut scan)?.is_some() {
-        count += 1;
-    }
-    Ok(count)
-}
-
-/// The smallest key above `key`.
-pub fn behind(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
-}
-
-/// Passes records, and returns the key of the last one.
-fn skip(db: &mut Db, scan: &mut Scan, steps: u64) -> Result<Option<Bytes>> {
+/// Passes records, and returns the last one.
+fn skip(db: &mut Db, walk: &mut Walk, steps: u64) -> Result<Option<Record>> {
     let mut last = None;
     for _ in 0..steps {
-        let Some((key, _)) = db.transaction.next(scan)? else { break };
-        last = Some(key);
+        let Some(record) = walk.next(db.transaction)? else { break };
+        last = Some(record);
     }
     Ok(last)
 }

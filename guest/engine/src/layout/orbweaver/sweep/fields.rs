@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::layout::field_expiry::{FieldExpiries, FieldIndex, is_gone};
 use crate::layout::orbweaver::field_expiry::{decode, hashes_due, of_hash};
 use crate::layout::orbweaver::{Orbweaver, records};
-use crate::layout::{Body, Collection, Expired, KeyAt, Layout, Meta, Swept};
+use crate::layout::{Body, Collection, Expired, KeyAt, Layout, Meta, New, Swept};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -110,7 +110,7 @@ impl Orbweaver {
         let Some(hash) = meta.collection() else { return Ok(room) };
         let Some(expiries) = hash.expiries else { return Ok(room) };
         if is_gone(self, transaction, at, meta, now_ms)? {
-            self.write(transaction, at, Some(meta), None)?;
+            self.write(transaction, at, Some(meta), New::Nothing, now_ms)?;
             done.expired_keys += 1;
             return Ok(room);
         }
@@ -142,7 +142,8 @@ impl Orbweaver {
         }
         let expiries = next_ms.map(|next_ms| FieldExpiries { next_ms, count: expiries.count.saturating_sub(removed) });
         let new = Collection { count: hash.count.saturating_sub(removed), expiries, ..hash };
-        self.write(transaction, at, Some(meta), Some(&Meta { expire_at_ms: meta.expire_at_ms, body: Body::Collection(new) }))?;
+        let new = Meta { expire_at_ms: meta.expire_at_ms, body: Body::Collection(new) };
+        self.write(transaction, at, Some(meta), New::Value(&new), now_ms)?;
         done.records += removed;
         Ok(room.saturating_sub(fields.len()))
     }
