@@ -131,12 +131,12 @@ pub fn records(
 
 /// A walk that goes on where `cursor` left off; see the module's documentation.
 fn resume(transaction: &mut Transaction<'_>, positions: &Positions, records: &Records, cursor: u64, expected: usize) -> Result<Walk> {
-    let walk = |records: &Records, expected| records.walk(Direction::Forward, expected);
+    let walk = |records: &Records, expected| records.clone().walk(Direction::Forward, expected);
     if cursor == 0 {
         return Ok(walk(records, expected));
     }
     if let Some(Position { last, .. }) = positions.find(&records.range(), cursor) {
-        return Ok(walk(&records.behind(last), expected));
+        return Ok(records.behind(last).walk(Direction::Forward, expected));
     }
     let mut passing = walk(records, usize::MAX);
     while let Some(record) = passing.next(transaction)? {

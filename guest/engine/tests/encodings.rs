@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bytes::Bytes;
+use orbweaver_engine::layout::lists::ListHead;
 use orbweaver_engine::layout::orbweaver::records::{self, Garbage};
 use orbweaver_engine::layout::{Body, Collection, FieldValue, Kind, Meta, lock_key};
 use orbweaver_engine::number::{format_double, parse_double};
@@ -133,7 +134,8 @@ proptest! {
     ) {
         // A list that ends at the last index at the latest.
         let head = if kind == Kind::List { head.min(u64::MAX - count) } else { 0 };
-        let bodies = [Body::Collection(Collection { kind, version, count, head, expiries: None }), Body::String(value.into())];
+        let list = if kind == Kind::List { ListHead::Array { head } } else { ListHead::None };
+        let bodies = [Body::Collection(Collection { list, ..Collection::empty(kind, version).changed_by(count, 0) }), Body::String(value.into())];
         for body in bodies {
             let meta = Meta { expire_at_ms: at, body };
             prop_assert_eq!(records::decode_meta(&records::encode_meta(&meta)), Ok(meta));

@@ -3,16 +3,20 @@
 
 mod common;
 
+use bytes::Bytes;
 use common::Client;
 use orbweaver_engine::command::table;
 use orbweaver_engine::db::{Db, Versions};
 use orbweaver_engine::environment::HeldEnvironment;
 use orbweaver_engine::events::Events;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
-use orbweaver_engine::layout::{Body, Collection, FieldValue, KeyAt, Kind, Layout, Meta};
-use orbweaver_engine::store::{Direction, Limits, MemoryStore, Scope};
-use orbweaver_engine::transaction::{Scan, Transaction};
-use orbweaver_engine::types::{encoding, keys};
+use orbweaver_engine::layout::{KeyAt, Kind, Layout, Meta, Names};
+use orbweaver_engine::store::{Limits, MemoryStore, Scope};
+use orbweaver_engine::transaction::Transaction;
+use orbweaver_engine::types::keys::ExpireOnly;
+use orbweaver_engine::types::lists::End;
+use orbweaver_engine::types::sorted_sets::ranges::{self, Range, Selection};
+use orbweaver_engine::types::{encoding, hashes, keys, lists, sets, sorted_sets};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the clock of a client, and of [`with_db`], stands.
@@ -424,6 +428,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
         events: &mut Events::default(),
         max_string_bytes: 1 << 20,
         now_ms: START_MS,
+        clock_ms: START_MS,
         index: 0,
         appeared: None,
     })
@@ -431,25 +436,15 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
 
 /// Stores a hash of `count` fields whose values are `value`.
 fn put_hash(db: &mut Db, at: &KeyAt, count: u64, value: &str) -> Meta {
-    let head = db.new_collection(Kind::Hash, None).unwrap();
-    for number in 0..count {
-        let (keyspace, key) = db.layout.field(at, head.version, format!("f{number}").as_bytes());
-        let value = db.layout.encode_field_value(&FieldValue { expire_at_ms: None, value: value.to_owned().into() });
-        db.transaction.put(keyspace, key, value).unwrap();
-    }
-    db.write_collection(at, None, Collection { count, ..head }).unwrap();
+    let pairs: Vec<_> = (0..count).map(|number| (format!("f{number}").into(), value.to_owned().into())).collect();
+    assert_eq!(hashes::set(db, at, &pairs), Ok(count));
     db.find(at).unwrap().unwrap()
 }
 
 fn fields(db: &mut Db, at: &KeyAt) -> Vec<String> {
-    let version = db.find(at).unwrap().unwrap().collection().unwrap().version;
-    let (keyspace, range) = db.layout.fields(at, version);
-    let mut scan = Scan::new(keyspace, range, Direction::Forward, 10);
     let mut fields = Vec::new();
-    while let Some((key, value)) = db.transaction.next(&mut scan).unwrap() {
-        let (field, value) = (db.layout.decode_field(&key).unwrap(), db.layout.decode_field_value(&key, &value).unwrap().value);
-        fields.push(format!("{}={}", String::from_utf8_lossy(&field), String::from_utf8_lossy(&value)));
-    }
+    let show = |field: &Bytes, value: &Bytes| format!("{}={}", String::from_utf8_lossy(field), String::from_utf8_lossy(value));
+    hashes::each(db, at, |field, value| fields.push(show(field, value))).unwrap();
     fields
 }
 
@@ -463,36 +458,43 @@ fn a_copied_hash_has_records_of_its_own() {
         assert_ne!(copy.collection().unwrap().version, meta.collection().unwrap().version);
         assert_eq!(copy.collection().unwrap().count, 3);
         db.remove(&from).unwrap();
-        let (keyspace, range) = db.layout.fields(&from, meta.collection().unwrap().version);
+        let (keyspace, range) = db.layout.fields(&from, &meta.collection().unwrap(), &Names::ALL).range();
         db.transaction.delete_range(keyspace, range).unwrap();
         assert_eq!(fields(db, &to), ["f0=v", "f1=v", "f2=v"]);
     });
 }
 
 #[test]
-fn every_keyspace_of_a_collection_is_copied() {
+fn a_copy_of_any_kind_holds_what_its_source_holds() {
     with_db(|db| {
         let (from, to) = (db.at(&"from".into()).unwrap(), db.at(&"to".into()).unwrap());
-        for kind in [Kind::Hash, Kind::List, Kind::Set, Kind::SortedSet] {
-            let head = db.new_collection(kind, None).unwrap();
-            let first = if kind == Kind::List { 7 } else { 0 };
-            let collection = Collection { count: 1, head: first, ..head };
-            let ranges = db.layout.sub_records(&from, &collection);
-            assert_eq!(ranges.len(), if kind == Kind::SortedSet { 2 } else { 1 });
-            for (keyspace, range) in &ranges {
-                let key = [range.start.as_slice(), b"rest"].concat();
-                db.transaction.put(*keyspace, key.into(), "value".into()).unwrap();
+        let names: Vec<Bytes> = ["b", "a", "b"].map(Bytes::from).to_vec();
+        for kind in [Kind::List, Kind::Set, Kind::SortedSet] {
+            db.remove(&from).unwrap();
+            match kind {
+                Kind::List => assert_eq!(lists::push(db, &from, End::Tail, &names), Ok(3)),
+                Kind::Set => assert_eq!(sets::add(db, &from, &names), Ok(2)),
+                _ => assert_eq!(sorted_sets::replace(db, &from, &[("b".into(), -0.5), ("a".into(), 7.0)], "zadd"), Ok(())),
             }
-            let old = db.find(&from).unwrap();
-            db.write(&from, old.as_ref(), Some(&Meta { expire_at_ms: Some(START_MS + 1), body: Body::Collection(collection) })).unwrap();
+            assert_eq!(keys::expire(db, &from, START_MS + 1, ExpireOnly::default()), Ok(1));
             assert_eq!(keys::copy(db, &from, &to, true), Ok(true));
-            let copy = db.find(&to).unwrap().unwrap();
-            let copied = copy.collection().unwrap();
-            assert_eq!((copy.expire_at_ms, copied.kind, copied.count, copied.head), (Some(START_MS + 1), kind, 1, first));
-            for (keyspace, range) in db.layout.sub_records(&to, &copied) {
-                let key = [range.start.as_slice(), b"rest"].concat();
-                assert_eq!(db.transaction.get(keyspace, &key.into()), Ok(Some("value".into())));
+            let copied = db.find(&to).unwrap().unwrap();
+            assert_eq!((copied.expire_at_ms, copied.kind()), (Some(START_MS + 1), kind));
+            let mut contents = Vec::new();
+            match kind {
+                Kind::List => lists::each(db, &to, 0, -1, |element| contents.push(element.clone())).unwrap(),
+                Kind::Set => sets::each(db, &to, |member| contents.push(member.clone())).unwrap(),
+                _ => {
+                    let all = Selection::all_of(Range::Ranks(0, -1));
+                    ranges::each(db, &to, &all, |member, score| contents.push(format!("{member:?}{score}").into())).unwrap();
+                }
             }
+            let expected = match kind {
+                Kind::List => vec!["b", "a", "b"],
+                Kind::Set => vec!["a", "b"],
+                _ => vec!["b\"b\"-0.5", "b\"a\"7"],
+            };
+            assert_eq!(contents, expected);
         }
     });
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::Client;
+use orbweaver_engine::layout::lists::ListHead;
 use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::layout::orbweaver::records::{encode_element_key, encode_meta};
 use orbweaver_engine::layout::{Body, Collection, Kind, Meta};
@@ -411,7 +412,7 @@ fn an_end_without_room_refuses_to_grow() {
     for (head, full, free, both) in [(0, "LPUSH", "RPUSH", "*2 $1 a $1 b"), (u64::MAX - 1, "RPUSH", "LPUSH", "*2 $1 b $1 a")] {
         let store = MemoryStore::new();
         tamper(&store, |batch, meta, data| {
-            let list = Collection { kind: Kind::List, version: 1, count: 1, head, expiries: None };
+            let list = Collection { list: ListHead::Array { head }, ..Collection::empty(Kind::List, 1).changed_by(1, 0) };
             let record = encode_meta(&Meta { expire_at_ms: None, body: Body::Collection(list) });
             batch.put(meta, &lock_key(1, b"l"), &record).unwrap();
             batch.put(data, &encode_element_key(1, head), b"a").unwrap();

@@ -6,7 +6,7 @@ mod common;
 use common::Client;
 use orbweaver_engine::environment::HeldEnvironment;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
-use orbweaver_engine::layout::{Body, Collection, KeyAt, Kind, Layout, Meta};
+use orbweaver_engine::layout::{Body, Collection, KeyAt, Kind, Layout, Meta, New};
 use orbweaver_engine::session::{Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::{MemoryStore, Scope};
@@ -32,9 +32,9 @@ fn client_with_a_hash() -> Client {
     let layout = Orbweaver::open(&mut store).unwrap();
     let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
     let space = layout.load_catalog(&mut transaction, 16).unwrap().spaces[0];
-    let collection = Collection { kind: Kind::Hash, version: 1, count: 1, head: 0, expiries: None };
+    let collection = Collection::empty(Kind::Hash, 1).changed_by(1, 0);
     let meta = Meta { expire_at_ms: None, body: Body::Collection(collection) };
-    layout.write(&mut transaction, &KeyAt::new(space, "hash".into()), None, Some(&meta)).unwrap();
+    layout.write(&mut transaction, &KeyAt::new(space, "hash".into()), None, New::Value(&meta), 0).unwrap();
     transaction.commit().unwrap();
     Client::on(&store)
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use common::Client;
 use keeper::*;
 use orbweaver_engine::environment::SystemEnvironment;
-use orbweaver_engine::layout::{Collection, Kind, Layout, Swept};
+use orbweaver_engine::layout::{Collection, KeyAt, Kind, Layout, Swept};
 use orbweaver_engine::session::Engine;
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
@@ -171,10 +171,11 @@ fn records_that_cannot_be_read_do_not_stop_the_sweep() {
 #[test]
 fn an_unfinished_collection_is_left_alone_for_an_hour() {
     let mut keeper = Keeper::new();
-    let collection = Collection { kind: Kind::Set, version: 1, count: 9, head: 0, expiries: None };
+    let collection = Collection::empty(Kind::Set, 1).changed_by(9, 0);
+    let at = KeyAt::new(1, "s".into());
     keeper.change(Scope::Exclusive, |transaction, layout| {
         assert_eq!(layout.reserve_versions(transaction, 10), Ok(1));
-        layout.renew_unfinished(transaction, &collection, NOW_MS).unwrap();
+        layout.renew_unfinished(transaction, &at, &collection, true, NOW_MS).unwrap();
     });
     keeper.damage(&[("data", hex("0000000000000001 61"), Some(hex("")))]);
     keeper.now_ms.set(NOW_MS + HOUR_MS);

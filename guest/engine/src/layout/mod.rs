@@ -264,7 +264,7 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_field_value(&self, hash: &Collection, key: &[u8], value: &Bytes) -> Result<Option<FieldValue>>;
 
-    /// Stores a hash field, or removes it.
+    /// Stores a hash field, or removes it. `record` is its record.
     ///
     /// # Errors
     /// Store errors.
@@ -274,6 +274,7 @@ pub trait Layout {
         at: &KeyAt,
         hash: &Collection,
         field: &[u8],
+        record: RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()>;
 
@@ -300,11 +301,19 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_score(&self, set: &Collection, key: &[u8], value: &Bytes) -> Result<Option<f64>>;
 
-    /// Stores a set's member, or removes it.
+    /// Stores a set's member, or removes it. `record` is its record.
     ///
     /// # Errors
     /// Store errors.
-    fn write_member(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, member: &[u8], is_there: bool) -> Result<()>;
+    fn write_member(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        set: &Collection,
+        member: &[u8],
+        record: RecordKey,
+        is_there: bool,
+    ) -> Result<()>;
 
     /// The records of a set's or a sorted set's members, in the order in which the layout has them.
     fn members(&self, at: &KeyAt, set: &Collection) -> Records;
@@ -315,7 +324,7 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_member(&self, key: &Bytes) -> Result<Bytes>;
 
-    /// Changes a sorted set's member from one score to another; `None`: it is not there. NaN is no score.
+    /// Changes a sorted set's member from one score to another; `None`: it is not there. `record` is its record. NaN is no score.
     ///
     /// # Errors
     /// Store errors.
@@ -325,6 +334,7 @@ pub trait Layout {
         at: &KeyAt,
         set: &Collection,
         member: &[u8],
+        record: RecordKey,
         old: Option<f64>,
         new: Option<f64>,
     ) -> Result<()>;

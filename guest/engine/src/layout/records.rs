@@ -78,12 +78,11 @@ pub trait OwnWalk: Debug {
 impl Records {
     /// A walk from the first record forward, or from the last one backwards. About `expected` records will be read.
     #[must_use]
-    pub fn walk(&self, direction: Direction, expected: usize) -> Walk {
+    pub fn walk(self, direction: Direction, expected: usize) -> Walk {
         match self {
-            Self::Range((keyspace, range)) => Walk::Range(*keyspace, Scan::new(*keyspace, range.clone(), direction, expected)),
-            Self::Chosen(range, choice) => Walk::Chosen(Chosen::new(range.clone(), Rc::clone(choice), direction, expected)),
-            Self::Chain(parts) => {
-                let mut rest = parts.clone();
+            Self::Range((keyspace, range)) => Walk::Range(keyspace, Scan::new(keyspace, range, direction, expected)),
+            Self::Chosen(range, choice) => Walk::Chosen(Chosen::new(range, choice, direction, expected)),
+            Self::Chain(mut rest) => {
                 if direction == Direction::Forward {
                     rest.reverse();
                 }
@@ -98,14 +97,14 @@ impl Records {
     /// # Errors
     /// As [`Walk::next`].
     pub fn first(&self, transaction: &mut Transaction<'_>, direction: Direction) -> Result<Option<Record>> {
-        self.walk(direction, 1).next(transaction)
+        self.clone().walk(direction, 1).next(transaction)
     }
 
     /// How many records there are. Walks over all of them.
     ///
     /// # Errors
     /// As [`Walk::next`].
-    pub fn count(&self, transaction: &mut Transaction<'_>) -> Result<u64> {
+    pub fn count(self, transaction: &mut Transaction<'_>) -> Result<u64> {
         let mut walk = self.walk(Direction::Forward, 64);
         let mut count = 0;
         while walk.next(transaction)?.is_some() {

@@ -159,7 +159,7 @@ impl Dump<'_, '_, '_> {
     fn walk(&self, records: &Records, last: Option<&RecordKey>) -> Walk {
         match last {
             Some(last) => records.behind(last).walk(Direction::Forward, self.expected()),
-            None => records.walk(Direction::Forward, self.expected()),
+            None => records.clone().walk(Direction::Forward, self.expected()),
         }
     }
 

@@ -257,7 +257,8 @@ impl Workspace<'_, '_> {
                         let (keyspace, key) = index.record(at, collection.version, expire_at_ms, field);
                         transaction.put(keyspace, key, Bytes::new())?;
                     }
-                    layout.write_field(transaction, at, &collection, field, Some(value))?;
+                    let record = layout.field(at, &collection, field);
+                    layout.write_field(transaction, at, &collection, field, record, Some(value))?;
                     added += 1;
                 }
             }
@@ -268,13 +269,15 @@ impl Workspace<'_, '_> {
             }
             Value::Set(members) => {
                 for member in slice(members, &part) {
-                    layout.write_member(transaction, at, &collection, member, true)?;
+                    let record = layout.member(at, &collection, member);
+                    layout.write_member(transaction, at, &collection, member, record, true)?;
                     added += 1;
                 }
             }
             Value::SortedSet(members) => {
                 for (member, score) in slice(members, &part) {
-                    layout.write_score(transaction, at, &collection, member, None, Some(*score))?;
+                    let record = layout.member(at, &collection, member);
+                    layout.write_score(transaction, at, &collection, member, record, None, Some(*score))?;
                     added += 1;
                 }
             }

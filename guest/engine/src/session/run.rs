@@ -215,14 +215,14 @@ impl Engine {
             catalog: &self.catalog,
             can_write,
             named: Vec::new(),
-            kinds: Vec::new(),
+            kind: Kinds::None,
             others: Vec::new(),
             writes: false,
             exclusive: false,
         };
         jobs.iter().for_each(|job| needs.add(&job.work));
-        let kind = needs.kind();
-        let Needs { named, others, writes, exclusive, .. } = needs;
+        let Needs { named, kind, others, writes, exclusive, .. } = needs;
+        let kind = if let Kinds::One(kind) = kind { Some(kind) } else { None };
         let are_several = named.len() > 1;
         let mut lock_keys = Vec::new();
         if writes || are_several {
@@ -311,12 +311,20 @@ struct Needs<'j> {
     can_write: bool,
     /// The keys that the jobs name, each with its space.
     named: Vec<(u32, &'j Bytes)>,
-    /// The kinds of values that they look for; `None`: any.
-    kinds: Vec<Option<Kind>>,
+    /// The kinds of values that they look for.
+    kind: Kinds,
     /// The lock keys of what else they may change or depend on.
     others: Vec<Bytes>,
     writes: bool,
     exclusive: bool,
+}
+
+/// Kinds of values that are looked for.
+#[derive(Clone, Copy)]
+enum Kinds {
+    None,
+    One(Kind),
+    Several,
 }
 
 impl<'j> Needs<'j> {
@@ -345,14 +353,12 @@ impl<'j> Needs<'j> {
         }
     }
 
-    /// The kind of value that all of them look for; `None` where they look for several.
-    fn kind(&self) -> Option<Kind> {
-        let first = self.kinds.first().copied().flatten();
-        first.filter(|first| self.kinds.iter().all(|kind| *kind == Some(*first)))
-    }
-
     fn name(&mut self, db: usize, keys: impl Iterator<Item = &'j Bytes>, kind: Option<Kind>) {
-        self.kinds.push(kind);
+        self.kind = match (self.kind, kind) {
+            (Kinds::None, Some(kind)) => Kinds::One(kind),
+            (Kinds::One(before), Some(kind)) if before == kind => Kinds::One(kind),
+            _ => Kinds::Several,
+        };
         if let Some(&space) = self.catalog.spaces.get(db) {
             self.named.extend(keys.map(|key| (space, key)));
         }

@@ -128,7 +128,7 @@ struct Walk<'u> {
 impl<'u> Walk<'u> {
     /// About `expected` records will be read.
     fn new(urn: &Urn<'u>, direction: Direction, expected: u64) -> Self {
-        let records = urn.records.walk(direction, usize::try_from(expected).unwrap_or(usize::MAX));
+        let records = urn.records.clone().walk(direction, usize::try_from(expected).unwrap_or(usize::MAX));
         Self { records, only: urn.only }
     }
 

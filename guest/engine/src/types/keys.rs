@@ -176,13 +176,15 @@ fn copy_records(db: &mut Db, from: &KeyAt, source: &Collection, to: &KeyAt, mut 
                 let (keyspace, key) = field_expiry::index(layout)?.record(to, target.version, expire_at_ms, &field);
                 db.transaction.put(keyspace, key, Bytes::new())?;
             }
-            layout.write_field(db.transaction, to, &target, &field, Some(&value))?;
+            let record = layout.field(to, &target, &field);
+            layout.write_field(db.transaction, to, &target, &field, record, Some(&value))?;
         } else {
             let Some(score) = layout.decode_score(source, &key, &value)? else { continue };
             let member = layout.decode_member(&key)?;
+            let record = layout.member(to, &target, &member);
             match source.kind {
-                Kind::SortedSet => layout.write_score(db.transaction, to, &target, &member, None, Some(score))?,
-                _ => layout.write_member(db.transaction, to, &target, &member, true)?,
+                Kind::SortedSet => layout.write_score(db.transaction, to, &target, &member, record, None, Some(score))?,
+                _ => layout.write_member(db.transaction, to, &target, &member, record, true)?,
             }
         }
         target = target.changed_by(1, 0);

@@ -45,7 +45,7 @@ pub struct Step<T> {
 pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Meta)>> {
     let (layout, space) = (db.layout, db.at(&Bytes::new())?.space);
     let records = layout.keys(space, Some(kind), &names(bounds)?);
-    step(db, &records, bounds.direction, filter, |db, record| {
+    step(db, records, bounds.direction, filter, |db, record| {
         let (key, meta) = layout.decode_key(record)?;
         let is_wanted = meta.kind() == kind && !db.is_gone(&KeyAt::new(space, key.clone()), &meta)?;
         Ok((key.clone(), is_wanted.then_some((key, meta))))
@@ -64,7 +64,7 @@ pub fn fields(db: &mut Db, at: &KeyAt, bounds: &Bounds, filter: &Filter) -> Resu
         return Ok(Step { elements: Vec::new(), next: Bytes::new() });
     };
     let records = layout.fields(at, &hash, &names(bounds)?);
-    step(db, &records, bounds.direction, filter, |db, record| {
+    step(db, records, bounds.direction, filter, |db, record| {
         let field = layout.decode_field(&record.key)?;
         let found = layout.decode_field_value(&hash, &record.key, &record.value)?.filter(|found| !found.is_expired(db.now_ms));
         Ok((field.clone(), found.map(|found| (field, found.value))))
@@ -88,7 +88,7 @@ fn names(bounds: &Bounds) -> Result<Names> {
 /// Visits records until the filter's count is reached. `decode` tells a record's name, and the element unless it is to be passed over.
 fn step<T>(
     db: &mut Db,
-    records: &Records,
+    records: Records,
     direction: Direction,
     filter: &Filter,
     decode: impl Fn(&mut Db, &Record) -> Result<(Bytes, Option<T>)>,

@@ -259,7 +259,8 @@ pub fn store(db: &mut Db, operation: Operation, destination: &KeyAt, keys: &[Key
     // The new version's records are no members of the old one's, which may still be walked over.
     let mut set = db.replacement(destination, old.as_ref(), Kind::Set)?;
     while let Some(member) = next {
-        db.layout.write_member(db.transaction, destination, &set, &member, true)?;
+        let record = db.layout.member(destination, &set, &member);
+        db.layout.write_member(db.transaction, destination, &set, &member, record, true)?;
         set.count += 1;
         next = members.next(db)?;
     }

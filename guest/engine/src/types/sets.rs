@@ -4,7 +4,6 @@
 //! exist: the last member takes the key with it. All functions fail with WRONGTYPE where the key holds another type, and with store
 //! errors and corrupt records. What several sets have in common is in [`super::set_algebra`].
 
-use super::distinct;
 use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::Result;
@@ -61,13 +60,13 @@ pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
         Some((old, set)) => (Some(old), set),
         None => (None, db.new_collection(at, Kind::Set)?),
     };
-    let absent = if old.is_some() { those_that_are(false, db, at, set, members)? } else { distinct(members) };
+    let absent = if old.is_some() { those_that_are(false, db, at, &set, members)? } else { with_records(db, at, &set, members) };
     let added = u64::try_from(absent.len()).unwrap_or(u64::MAX);
     if added == 0 {
         return Ok(0);
     }
-    for member in absent {
-        db.layout.write_member(db.transaction, at, &set, member, true)?;
+    for (member, record) in absent {
+        db.layout.write_member(db.transaction, at, &set, member, record, true)?;
     }
     db.write_collection(at, old.as_ref(), set.changed_by(added, 0))?;
     db.notify(Classes::SET, "sadd", at);
@@ -80,8 +79,8 @@ pub fn add(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
 /// See the module.
 pub fn remove(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<u64> {
     let Some((old, set)) = find(db, at)? else { return Ok(0) };
-    let present = those_that_are(true, db, at, set, members)?;
-    remove_members(db, at, (&old, set), &present, "srem")
+    let present = those_that_are(true, db, at, &set, members)?;
+    remove_members(db, at, (&old, set), present, "srem")
 }
 
 /// Moves a member from one set to another, which is made where it does not exist. False, and nothing changed, where the first set
@@ -140,7 +139,8 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -
         popped.push(Bytes::copy_from_slice(&member));
         Ok(())
     })?;
-    remove_members(db, at, (&old, set), &popped.iter().collect::<Vec<_>>(), SPOP)?;
+    let popped = with_records(db, at, &set, &popped);
+    remove_members(db, at, (&old, set), popped, SPOP)?;
     Ok(())
 }
 
@@ -169,34 +169,62 @@ pub(super) fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>
 
 /// Whether each of `members` is in `set`, in one read.
 pub(super) fn are_members(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<bool>> {
-    are_there(db, at, &set, members.iter())
+    let records: Vec<RecordKey> = members.iter().map(|member| db.layout.member(at, &set, member)).collect();
+    let values = db.transaction.get_many(&records)?;
+    records.iter().zip(values).map(|((_, key), value)| is_there(db, &set, key, value)).collect()
 }
 
-fn are_there<'m>(db: &mut Db, at: &KeyAt, set: &Collection, members: impl Iterator<Item = &'m Bytes>) -> Result<Vec<bool>> {
-    let records: Vec<RecordKey> = members.map(|member| db.layout.member(at, set, member)).collect();
-    let values = db.transaction.get_many(&records)?;
-    let is_there = |key: &Bytes, value: Option<Bytes>| match value {
+/// Whether the record of a member, as it was read, is one of the set.
+fn is_there(db: &Db, set: &Collection, key: &[u8], value: Option<Bytes>) -> Result<bool> {
+    match value {
         Some(value) => Ok(db.layout.decode_score(set, key, &value)?.is_some()),
         None => Ok(false),
-    };
-    records.iter().zip(values).map(|((_, key), value)| is_there(key, value)).collect()
+    }
+}
+
+/// A member with its record.
+type Recorded<'m> = (&'m Bytes, RecordKey);
+
+/// Each of the members once, in byte order.
+fn with_records<'m>(db: &Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Vec<Recorded<'m>> {
+    let mut recorded: Vec<Recorded<'m>> = members.iter().map(|member| (member, db.layout.member(at, set, member))).collect();
+    recorded.sort_unstable_by_key(|(member, _)| *member);
+    recorded.dedup_by_key(|(member, _)| *member);
+    recorded
 }
 
 /// Those of the members, each once and in byte order, that are in the set, or that are not.
-fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: Collection, members: &'m [Bytes]) -> Result<Vec<&'m Bytes>> {
-    let members = distinct(members);
-    let are_there = are_there(db, at, &set, members.iter().copied())?;
-    Ok(members.into_iter().zip(are_there).filter(|(_, is_there)| *is_there == present).map(|(member, _)| member).collect())
+fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Result<Vec<Recorded<'m>>> {
+    let mut chosen = with_records(db, at, set, members);
+    let values = match chosen.as_slice() {
+        [(_, record)] => db.transaction.get_many(std::slice::from_ref(record))?,
+        several => db.transaction.get_many(&several.iter().map(|(_, record)| record.clone()).collect::<Vec<_>>())?,
+    };
+    let (mut values, mut failure) = (values.into_iter(), Ok(()));
+    chosen.retain(|(_, (_, key))| match is_there(db, set, key, values.next().flatten()) {
+        Ok(is_there) => is_there == present,
+        Err(error) => {
+            failure = Err(error);
+            false
+        }
+    });
+    failure.map(|()| chosen)
 }
 
 /// Removes members that the set has, and tells the event where there are any. Returns how many.
-fn remove_members(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[&Bytes], event: &'static str) -> Result<u64> {
+fn remove_members(
+    db: &mut Db,
+    at: &KeyAt,
+    (old, set): (&Meta, Collection),
+    members: Vec<Recorded<'_>>,
+    event: &'static str,
+) -> Result<u64> {
     let removed = u64::try_from(members.len()).unwrap_or(u64::MAX);
     if removed == 0 {
         return Ok(0);
     }
-    for member in members {
-        db.layout.write_member(db.transaction, at, &set, member, false)?;
+    for (member, record) in members {
+        db.layout.write_member(db.transaction, at, &set, member, record, false)?;
     }
     db.notify(Classes::SET, event, at);
     db.write_collection(at, Some(old), set.changed_by(0, removed))?;

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use orbweaver_engine::environment::{Environment, HeldEnvironment, random_below};
 use orbweaver_engine::layout::orbweaver::Orbweaver;
-use orbweaver_engine::layout::{KeyAt, Layout, Swept};
+use orbweaver_engine::layout::{KeyAt, Kind, Layout, New, Swept};
 use orbweaver_engine::session::Engine;
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::{MemoryStore, Order, Scope, Store};
@@ -109,8 +109,8 @@ impl Keeper {
     pub fn remove(&mut self, key: &str) -> usize {
         self.change(Scope::Exclusive, |transaction, layout| {
             let at = KeyAt::new(layout.load_catalog(transaction, 1).unwrap().spaces[0], Bytes::copy_from_slice(key.as_bytes()));
-            if let Some(meta) = layout.find(transaction, &at).unwrap() {
-                layout.write(transaction, &at, Some(&meta), None).unwrap();
+            if let Some(meta) = layout.find(transaction, &at, Kind::String).unwrap() {
+                layout.write(transaction, &at, Some(&meta), New::Nothing, NOW_MS).unwrap();
             }
         })
     }

@@ -252,12 +252,12 @@ impl Layout for Orbweaver {
     fn write_field(
         &self,
         transaction: &mut Transaction<'_>,
-        at: &KeyAt,
-        hash: &Collection,
-        field: &[u8],
+        _at: &KeyAt,
+        _hash: &Collection,
+        _field: &[u8],
+        (keyspace, key): RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        let (keyspace, key) = self.field(at, hash, field);
         match value {
             Some(value) => transaction.put(keyspace, key, records::encode_field_value(value))?,
             None => transaction.delete(keyspace, key)?,
@@ -266,12 +266,12 @@ impl Layout for Orbweaver {
     }
 
     fn fields(&self, _at: &KeyAt, hash: &Collection, names: &Names) -> Records {
+        let version = hash.version.to_be_bytes();
         let end = match &names.end {
-            Some(end) => Some(records::encode_sub_key(hash.version, end).to_vec()),
-            None => prefix_end(&hash.version.to_be_bytes()),
+            Some(end) => Some([version.as_slice(), end].concat()),
+            None => prefix_end(&version),
         };
-        let start = records::encode_sub_key(hash.version, &names.start).to_vec();
-        Records::Range((self.data, KeyRange { start, after_start: false, end }))
+        Records::Range((self.data, KeyRange { start: [version.as_slice(), &names.start].concat(), after_start: false, end }))
     }
 
     fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
@@ -293,8 +293,15 @@ impl Layout for Orbweaver {
         records::decode_score(value).map(Some).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
-    fn write_member(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, member: &[u8], is_there: bool) -> Result<()> {
-        let (keyspace, key) = self.member(at, set, member);
+    fn write_member(
+        &self,
+        transaction: &mut Transaction<'_>,
+        _at: &KeyAt,
+        _set: &Collection,
+        _member: &[u8],
+        (keyspace, key): RecordKey,
+        is_there: bool,
+    ) -> Result<()> {
         if is_there {
             transaction.put(keyspace, key, Bytes::new())?;
         } else {
@@ -314,16 +321,16 @@ impl Layout for Orbweaver {
     fn write_score(
         &self,
         transaction: &mut Transaction<'_>,
-        at: &KeyAt,
+        _at: &KeyAt,
         set: &Collection,
         member: &[u8],
+        (keyspace, key): RecordKey,
         old: Option<f64>,
         new: Option<f64>,
     ) -> Result<()> {
         if let Some(old) = old {
             transaction.delete(self.score, records::encode_scored(set.version, old, member).0)?;
         }
-        let (keyspace, key) = self.member(at, set, member);
         match new {
             Some(new) => {
                 transaction.put(keyspace, key, records::encode_score(new))?;
@@ -404,8 +411,8 @@ impl ArrayRecords for Orbweaver {
     }
 
     fn elements(&self, _at: &KeyAt, version: u64, indexes: Range<u64>) -> RecordRange {
-        let key = |index| records::encode_element_key(version, index);
-        (self.data, KeyRange::between(&key(indexes.start), &key(indexes.end)))
+        let key = |index| Vec::from(records::encode_element_key(version, index));
+        (self.data, KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) })
     }
 
     fn decode_element(&self, key: &Bytes) -> Result<u64> {
@@ -419,7 +426,7 @@ impl ArrayRecords for Orbweaver {
 
 /// Where a cut is in the keyspace of the scores; `None` at an edge.
 fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
-    let key = |score: f64, member: &[u8]| records::encode_scored(version, score, member).0.to_vec();
+    let key = |score: f64, member: &[u8]| Vec::from(records::encode_scored(version, score, member).0);
     match cut {
         Cut::Edge | Cut::Behind(f64::INFINITY) => None,
         Cut::Before(score) => Some(key(*score, b"")),

@@ -17,9 +17,10 @@ pub(super) struct Change<'k> {
     lost_next: bool,
 }
 
-/// A field as it is stored: its name, and its value, past its time or not; `None` where there is none.
+/// A field as it is stored: its name, its record, and its value, past its time or not; `None` where there is none.
 pub(super) struct Stored {
     pub field: Bytes,
+    record: RecordKey,
     pub value: Option<FieldValue>,
 }
 
@@ -50,28 +51,28 @@ impl<'k> Change<'k> {
         let fields = distinct(fields);
         let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(self.at, &self.hash, field)).collect();
         let values = if self.old.is_some() { db.transaction.get_many(&records)? } else { vec![None; records.len()] };
-        let stored = fields.into_iter().zip(records).zip(values).map(|((field, (_, key)), value)| {
-            let value = value.map_or(Ok(None), |value| db.layout.decode_field_value(&self.hash, &key, &value))?;
-            Ok(Stored { field: field.clone(), value })
+        let stored = fields.into_iter().zip(records).zip(values).map(|((field, record), value)| {
+            let value = value.map_or(Ok(None), |value| db.layout.decode_field_value(&self.hash, &record.1, &value))?;
+            Ok(Stored { field: field.clone(), record, value })
         });
         stored.collect()
     }
 
     /// Gives a field a value.
     pub fn put(&mut self, db: &mut Db, stored: Stored, new: &FieldValue) -> Result<()> {
-        let Stored { field, value: old } = stored;
+        let Stored { field, record, value: old } = stored;
         self.hash = self.hash.changed_by(u64::from(old.is_none()), 0);
         self.move_expiry(db, &field, old.and_then(|old| old.expire_at_ms), new.expire_at_ms)?;
-        db.layout.write_field(db.transaction, self.at, &self.hash, &field, Some(new))
+        db.layout.write_field(db.transaction, self.at, &self.hash, &field, record, Some(new))
     }
 
     /// Removes a field, where it is there.
     pub fn remove(&mut self, db: &mut Db, stored: Stored) -> Result<()> {
-        let Stored { field, value } = stored;
+        let Stored { field, record, value } = stored;
         let Some(old) = value else { return Ok(()) };
         self.hash = self.hash.changed_by(0, 1);
         self.move_expiry(db, &field, old.expire_at_ms, None)?;
-        db.layout.write_field(db.transaction, self.at, &self.hash, &field, None)
+        db.layout.write_field(db.transaction, self.at, &self.hash, &field, record, None)
     }
 
     fn move_expiry(&mut self, db: &mut Db, field: &[u8], old: Option<u64>, new: Option<u64>) -> Result<()> {

@@ -159,7 +159,8 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
     }
     for ((member, after), before) in after.into_iter().zip(before) {
         if let Some(score) = after.filter(|_| after.map(f64::to_bits) != before.map(f64::to_bits)) {
-            db.layout.write_score(db.transaction, at, &set, member, before, Some(score))?;
+            let record = db.layout.member(at, &set, member);
+            db.layout.write_score(db.transaction, at, &set, member, record, before, Some(score))?;
         }
     }
     write(db, at, old.as_ref(), set.changed_by(done.added, 0))?;
@@ -243,7 +244,8 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str)
     let old = db.find_in_place_of(at, Kind::SortedSet)?;
     let set = db.replacement(at, old.as_ref(), Kind::SortedSet)?;
     for (member, score) in members {
-        db.layout.write_score(db.transaction, at, &set, member, None, Some(*score))?;
+        let record = db.layout.member(at, &set, member);
+        db.layout.write_score(db.transaction, at, &set, member, record, None, Some(*score))?;
     }
     let count = u64::try_from(members.len()).unwrap_or(u64::MAX);
     let new = Meta { expire_at_ms: None, body: Body::Collection(Collection { count, ..set }) };
@@ -305,7 +307,8 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
         return Ok(0);
     }
     for (member, score) in members {
-        db.layout.write_score(db.transaction, at, &set, member, Some(*score), None)?;
+        let record = db.layout.member(at, &set, member);
+        db.layout.write_score(db.transaction, at, &set, member, record, Some(*score), None)?;
     }
     let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
     db.notify(Classes::SORTED_SET, event, at);

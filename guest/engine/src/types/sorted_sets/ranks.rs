@@ -51,7 +51,7 @@ pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Dire
         skip(db, &mut walk, rank)?;
         return Ok(walk);
     }
-    let mut walk = all.walk(backwards, expected(steps.saturating_add(1)));
+    let mut walk = all.clone().walk(backwards, expected(steps.saturating_add(1)));
     let Some(record) = skip(db, &mut walk, steps.saturating_add(1))? else { return Ok(all.walk(direction, expected(wanted))) };
     let (score, member) = db.layout.decode_scored(&record)?;
     let part = match direction {
