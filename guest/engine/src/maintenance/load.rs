@@ -174,30 +174,31 @@ impl Engine {
 
     /// False where the sweep has taken the load for given up, and its records away.
     fn try_in_parts(&mut self, entry: &Entry, mut collection: Collection, parts: &[Range<usize>]) -> Result<bool> {
-        let note = self.layout.unfinished_lock_key(&collection);
+        let begun = collection;
+        let note = |engine: &Self| Ok::<_, Error>(engine.layout.unfinished_lock_key(&key_of(&engine.catalog, entry)?, &begun));
         for part in parts {
-            let scope = |_: &Self| Ok(Scope::Keys(vec![note.clone()]));
+            let scope = |engine: &Self| Ok(Scope::Keys(vec![note(engine)?]));
             let written = self.transact(scope, |workspace| {
                 let Workspace { transaction, layout, now_ms, .. } = workspace;
                 let is_first = part.start == 0;
-                if !is_first && !layout.is_unfinished(transaction, &collection)? {
+                let at = key_of(workspace.catalog, entry)?;
+                if !is_first && !layout.is_unfinished(transaction, &at, &collection)? {
                     return Ok(None);
                 }
-                let at = key_of(workspace.catalog, entry)?;
                 layout.renew_unfinished(transaction, &at, &collection, is_first, *now_ms)?;
                 workspace.write_records(&at, collection, &entry.value, part.clone()).map(Some)
             })?;
             let Some(written) = written else { return Ok(false) };
             collection = written;
         }
-        let scope = |engine: &Self| Ok(Scope::Keys(vec![note.clone(), key_of(&engine.catalog, entry)?.lock_key().clone()]));
+        let scope = |engine: &Self| Ok(Scope::Keys(vec![note(engine)?, key_of(&engine.catalog, entry)?.lock_key().clone()]));
         self.transact(scope, |workspace| {
             let Workspace { transaction, layout, .. } = workspace;
-            if !layout.is_unfinished(transaction, &collection)? {
+            let at = key_of(workspace.catalog, entry)?;
+            if !layout.is_unfinished(transaction, &at, &collection)? {
                 return Ok(false);
             }
-            layout.finish(transaction, &collection)?;
-            let at = key_of(workspace.catalog, entry)?;
+            layout.finish(transaction, &at, &collection)?;
             let old = workspace.find(&at, entry.value.kind())?;
             workspace.replace(&at, entry, old.as_ref(), Some(collection))?;
             Ok(true)

@@ -143,8 +143,15 @@ impl Engine {
     /// What opening the layout's keyspaces returns, see [`Orbweaver::open`].
     pub fn open(mut store: Box<dyn Store>, environment: Box<dyn Environment>, settings: Settings) -> Result<Self> {
         let layout = Box::new(Orbweaver::open(store.as_mut())?);
+        Ok(Self::with_layout(store, layout, environment, settings))
+    }
+
+    /// An engine with a layout that was opened on `store`. It has no more dbs than the layout.
+    #[must_use]
+    pub fn with_layout(store: Box<dyn Store>, layout: Box<dyn Layout>, environment: Box<dyn Environment>, mut settings: Settings) -> Self {
+        settings.databases = settings.databases.min(layout.max_databases());
         let server = Server::new(settings, environment.now_us() / 1000);
-        Ok(Self {
+        Self {
             store,
             layout,
             environment,
@@ -157,7 +164,7 @@ impl Engine {
             group_limit: MAX_GROUP,
             has_committed: false,
             happened: Vec::new(),
-        })
+        }
     }
 
     /// Settings, facts and counters: what INFO and CONFIG show.
