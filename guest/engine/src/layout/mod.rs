@@ -328,6 +328,7 @@ pub trait Layout {
     ///
     /// # Errors
     /// Store errors.
+    #[allow(clippy::too_many_arguments, reason = "two scores of one member, and where they are")]
     fn write_score(
         &self,
         transaction: &mut Transaction<'_>,
@@ -367,7 +368,7 @@ pub trait Layout {
     }
 
     /// The lock key that a transaction declares which writes a part of a collection.
-    fn unfinished_lock_key(&self, collection: &Collection) -> Bytes {
+    fn unfinished_lock_key(&self, _at: &KeyAt, collection: &Collection) -> Bytes {
         lock_key(0, &collection.version.to_be_bytes())
     }
 
@@ -392,7 +393,7 @@ pub trait Layout {
     ///
     /// # Errors
     /// Store errors.
-    fn is_unfinished(&self, _transaction: &mut Transaction<'_>, _collection: &Collection) -> Result<bool> {
+    fn is_unfinished(&self, _transaction: &mut Transaction<'_>, _at: &KeyAt, _collection: &Collection) -> Result<bool> {
         Ok(true)
     }
 
@@ -400,7 +401,7 @@ pub trait Layout {
     ///
     /// # Errors
     /// Store errors.
-    fn finish(&self, _transaction: &mut Transaction<'_>, _collection: &Collection) -> Result<()> {
+    fn finish(&self, _transaction: &mut Transaction<'_>, _at: &KeyAt, _collection: &Collection) -> Result<()> {
         Ok(())
     }
 

@@ -77,7 +77,7 @@ fn repeated(db: &mut Db, urn: &Urn<'_>, count: u64, visit: &mut Visit<'_>) -> Re
     if bytes > db.max_string_bytes {
         return Err(texts::OUT_OF_RANGE);
     }
-    drawn().try_for_each(|record| visit(record))
+    drawn().try_for_each(visit)
 }
 
 /// `count` different numbers below `limit`, every set of them equally likely (Floyd's algorithm: Bentley, Programming Pearls,

@@ -52,7 +52,7 @@ impl Moves {
     fn end_for_insert(self, count: u64, pivot: u64, rank: u64) -> End {
         let is_head = match self {
             Self::Fewest => rank < count - rank,
-            Self::OneSide => pivot < (count + 1) / 2,
+            Self::OneSide => pivot < count.div_ceil(2),
         };
         if is_head { End::Head } else { End::Tail }
     }
