@@ -6,17 +6,24 @@
 //! The differential test, from bottom to top: [`generator`] makes a sequence of [`sequence::Step`]s from a seed,
 //! [`sequence::run`] has a [`target::Target`] execute it, [`compare`] says which replies differ, [`known_differences`] which of
 //! these are wanted, and [`differential`] drives it all and shrinks what fails.
+//!
+//! The foreign layouts: [`readers`] make [`logical`] contents from raw records, those of the databases in [`fixtures`] and those that
+//! [`golden`] scripts must leave.
 
 pub mod client;
 pub mod compare;
 pub mod differential;
 pub mod engine_target;
+pub mod fixtures;
 pub mod generator;
+pub mod golden;
 pub mod known_differences;
+pub mod logical;
 pub mod model;
 pub mod offline;
 pub mod orbweaver_server;
 pub mod process;
+pub mod readers;
 pub mod redis_server;
 pub mod script;
 pub mod sequence;
