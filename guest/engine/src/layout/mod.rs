@@ -13,6 +13,7 @@ pub mod field_expiry;
 pub mod lists;
 mod model;
 pub mod orbweaver;
+pub mod pass;
 pub mod records;
 
 pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta, lock_key};
