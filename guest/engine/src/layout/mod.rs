@@ -8,6 +8,7 @@
 //!
 //! `docs/layouts.md` says how the layouts differ and what follows for this trait.
 
+pub mod blackwidow;
 pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
