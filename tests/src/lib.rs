@@ -6,6 +6,9 @@
 //! The differential test, from bottom to top: [`generator`] makes a sequence of [`sequence::Step`]s from a seed,
 //! [`sequence::run`] has a [`target::Target`] execute it, [`compare`] says which replies differ, [`known_differences`] which of
 //! these are wanted, and [`differential`] drives it all and shrinks what fails.
+//!
+//! The foreign layouts: [`readers`] make [`logical`] contents from raw records, those of the databases in [`fixtures`] and those that
+//! [`golden`] scripts must leave.
 
 pub mod client;
 pub mod compare;

@@ -38,3 +38,19 @@ fn the_fixtures_have_the_known_flaws_and_no_others() {
         assert_eq!(flaws, known, "{layout} {name}");
     }
 }
+
+#[test]
+fn a_key_is_there_until_its_time_is_past_by_the_rule_of_its_layout() {
+    let last_ms_of = [
+        // Seconds, and the key is there in the whole second.
+        ("blackwidow", "a-quirks", "ttl:edge", 1_700_000_257_999),
+        ("nemo", "db", "str:ttl", 2_145_916_800_999),
+        // Milliseconds, of which the last is with the key, and without it.
+        ("ardb", "rocksdb", "str:ttl", 4_102_444_800_000),
+        ("camellia", "records", "str:ttl", 4_102_444_799_999),
+    ];
+    for (layout, name, key, last_ms) in last_ms_of {
+        let is_there = |now_ms| read(layout, &records(layout, name), now_ms).live.iter().any(|entry| entry.key == key);
+        assert!(is_there(last_ms) && !is_there(last_ms + 1), "{layout}");
+    }
+}

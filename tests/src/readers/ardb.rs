@@ -76,7 +76,7 @@ impl Data {
     }
 
     fn compare(&self, other: &Self) -> Ordering {
-        let as_floats = |one: f64, other: f64| one.partial_cmp(&other).unwrap_or(Ordering::Equal);
+        let as_floats = |one: f64, other: f64| one.partial_cmp(&other).unwrap_or_else(|| one.total_cmp(&other));
         match (self, other) {
             (Self::Int(one), Self::Int(other)) => one.cmp(other),
             (Self::Int(one), Self::Float(other)) => as_floats(*one as f64, *other),

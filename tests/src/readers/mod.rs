@@ -15,6 +15,9 @@ use bytes::{Buf as _, Bytes};
 
 use crate::logical::{self, Entry, Value};
 
+/// The layouts that there are readers of.
+pub const LAYOUTS: [&str; 4] = ["blackwidow", "nemo", "ardb", "camellia"];
+
 /// A record as a store holds it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record {
@@ -81,7 +84,7 @@ impl Contents {
     }
 }
 
-/// Reads the records of `layout` (`blackwidow`, `nemo`, `ardb`, `camellia`) as they are at `now_ms`. Camellia's have the namespace
+/// Reads the records of `layout`, one of [`LAYOUTS`], as they are at `now_ms`. Camellia's have the namespace
 /// `ns` and slot prefixes, as in the fixture; [`camellia::read`] takes others.
 ///
 /// # Panics

@@ -291,5 +291,5 @@ fn parse_node(mut seq: Bytes, mut value: Bytes) -> Option<(i64, Node)> {
 /// The slot of a score: hundred-thousandths, rounded away from zero, above 10^18.
 fn encode_score(score: f64) -> i64 {
     let half = if score >= 0.0 { 0.5 } else { -0.5 };
-    (score * 100_000.0 + half) as i64 + 1_000_000_000_000_000_000
+    ((score * 100_000.0 + half) as i64).saturating_add(1_000_000_000_000_000_000)
 }
