@@ -18,7 +18,7 @@ use super::{
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
 use crate::layout::expiry::ExpiryRules;
-use crate::store::{Direction, KeyRange, Keyspace, Order, Store, StoreError, prefix_end};
+use crate::store::{Direction, KeyRange, Keyspace, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::{DataKey, MetaRecord};
@@ -31,7 +31,6 @@ pub const NAME: &str = "blackwidow";
 /// The space of the only db.
 const SPACE: u32 = 1;
 
-const EMPTY_KEY: Error = Error::client("ERR the layout blackwidow writes nothing under the empty key");
 const NO_VERSION: Error = Error::client("ERR the layout blackwidow has no versions behind 2147483647");
 const TOO_MANY: Error = Error::client("ERR the layout blackwidow counts no more than 2147483647 members");
 
@@ -283,10 +282,6 @@ impl Layout for Blackwidow {
 
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()> {
         transaction.touch(at.lock_key())?;
-        if at.key.is_empty() {
-            // Stores take no empty key; they only come with one.
-            return Err(EMPTY_KEY);
-        }
         let (New::Value(meta) | New::Emptied(meta)) = new else {
             return old.map_or(Ok(()), |old| self.remove(transaction, at, old, now_ms));
         };
@@ -438,7 +433,6 @@ impl Layout for Blackwidow {
         now_ms: u64,
     ) -> Result<()> {
         sweep::check_age(collection, now_ms)?;
-        transaction.touch(&self.unfinished_lock_key(collection))?;
         if is_first {
             // A writer who gave up within the second has left them.
             for role in [Some(Role::Data(collection.kind)), (collection.kind == Kind::SortedSet).then_some(Role::Scores)] {

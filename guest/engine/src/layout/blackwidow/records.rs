@@ -38,7 +38,9 @@ pub fn timestamp(expire_at_ms: Option<u64>) -> i32 {
 /// The two ends of a list: the indexes before its first element and behind its last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
+    /// Before the first element.
     pub left: u64,
+    /// Behind the last one.
     pub right: u64,
 }
 
@@ -62,7 +64,9 @@ impl Bounds {
 pub struct MetaRecord {
     /// 0: the key does not exist. Bugs of the original have left negative ones.
     pub count: i64,
+    /// That of the records that belong to the key.
     pub version: i32,
+    /// The expiry as a Unix time in seconds; 0: there is none.
     pub timestamp: i32,
     /// `None` for all kinds but lists.
     pub bounds: Option<Bounds>,
@@ -188,6 +192,7 @@ pub fn encode_data_key(key: &[u8], version: i32, rest: &[u8]) -> BytesMut {
 pub struct DataKey {
     /// The user key.
     pub key: Bytes,
+    /// That of the collection that the record was written for.
     pub version: i32,
     /// A field, a member, an index, or a score and a member.
     pub rest: Bytes,

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::layout::pass::{Dead, Judge};
 use crate::layout::records::Record;
 use crate::layout::{Collection, KeyAt, Kind};
-use crate::store::{KeyRange, Keyspace};
+use crate::store::Keyspace;
 use crate::transaction::Transaction;
 use bytes::Bytes;
 
@@ -52,14 +52,6 @@ impl Judge for Blackwidow {
             Role::Scores => return self.judge_data(transaction, Kind::SortedSet, record, now),
         };
         judged.map_err(|flaw| self.corrupt(record.keyspace, &record.key, flaw))
-    }
-
-    fn remove(&self, transaction: &mut Transaction<'_>, record: &Record) -> Result<()> {
-        if record.key.is_empty() {
-            // Stores name no empty key, but it is in the range before the next one.
-            return Ok(transaction.delete_range(record.keyspace, KeyRange::between(b"", b"\0"))?);
-        }
-        Ok(transaction.delete(record.keyspace, record.key.clone())?)
     }
 }
 
