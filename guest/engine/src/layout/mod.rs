@@ -369,7 +369,7 @@ pub trait Layout {
     }
 
     /// The lock key that a transaction declares which writes a part of a collection.
-    fn unfinished_lock_key(&self, collection: &Collection) -> Bytes {
+    fn unfinished_lock_key(&self, _at: &KeyAt, collection: &Collection) -> Bytes {
         lock_key(0, &collection.version.to_be_bytes())
     }
 
@@ -394,7 +394,7 @@ pub trait Layout {
     ///
     /// # Errors
     /// Store errors.
-    fn is_unfinished(&self, _transaction: &mut Transaction<'_>, _collection: &Collection) -> Result<bool> {
+    fn is_unfinished(&self, _transaction: &mut Transaction<'_>, _at: &KeyAt, _collection: &Collection) -> Result<bool> {
         Ok(true)
     }
 
@@ -402,7 +402,7 @@ pub trait Layout {
     ///
     /// # Errors
     /// Store errors.
-    fn finish(&self, _transaction: &mut Transaction<'_>, _collection: &Collection) -> Result<()> {
+    fn finish(&self, _transaction: &mut Transaction<'_>, _at: &KeyAt, _collection: &Collection) -> Result<()> {
         Ok(())
     }
 

@@ -365,30 +365,30 @@ impl Layout for Orbweaver {
         corrupt(self.sub_keyspace_name(*keyspace), key, Flaw { offset: 0, what: "a missing record" })
     }
 
-    fn unfinished_lock_key(&self, collection: &Collection) -> Bytes {
+    fn unfinished_lock_key(&self, _at: &KeyAt, collection: &Collection) -> Bytes {
         lock_key(0, &records::encode_unfinished_key(collection.version))
     }
 
     fn renew_unfinished(
         &self,
         transaction: &mut Transaction<'_>,
-        _at: &KeyAt,
+        at: &KeyAt,
         collection: &Collection,
         _is_first: bool,
         now_ms: u64,
     ) -> Result<()> {
         let Collection { version, kind, expiries, .. } = *collection;
-        transaction.touch(&self.unfinished_lock_key(collection))?;
+        transaction.touch(&self.unfinished_lock_key(at, collection))?;
         let unfinished = Garbage::Unfinished { version, kind, renewed_at_ms: now_ms, fields_expire: expiries.is_some() };
         self.put_garbage(transaction, &unfinished)
     }
 
-    fn is_unfinished(&self, transaction: &mut Transaction<'_>, collection: &Collection) -> Result<bool> {
+    fn is_unfinished(&self, transaction: &mut Transaction<'_>, _at: &KeyAt, collection: &Collection) -> Result<bool> {
         Ok(transaction.get(self.garbage, &records::encode_unfinished_key(collection.version))?.is_some())
     }
 
-    fn finish(&self, transaction: &mut Transaction<'_>, collection: &Collection) -> Result<()> {
-        transaction.touch(&self.unfinished_lock_key(collection))?;
+    fn finish(&self, transaction: &mut Transaction<'_>, at: &KeyAt, collection: &Collection) -> Result<()> {
+        transaction.touch(&self.unfinished_lock_key(at, collection))?;
         Ok(transaction.delete(self.garbage, records::encode_unfinished_key(collection.version))?)
     }
 
