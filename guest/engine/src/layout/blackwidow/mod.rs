@@ -334,12 +334,13 @@ impl Layout for Blackwidow {
     fn write_field(
         &self,
         transaction: &mut Transaction<'_>,
-        at: &KeyAt,
-        hash: &Collection,
-        field: &[u8],
+        _at: &KeyAt,
+        _hash: &Collection,
+        _field: &[u8],
+        record: RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        put_or_delete(transaction, self.data_record(at, hash, field), value.map(|value| value.value.clone()))
+        put_or_delete(transaction, record, value.map(|value| value.value.clone()))
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
@@ -362,8 +363,16 @@ impl Layout for Blackwidow {
         score.map(Some).map_err(|flaw| self.corrupt(self.keyspace(Role::Data(Kind::SortedSet)), key, flaw))
     }
 
-    fn write_member(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, member: &[u8], is_there: bool) -> Result<()> {
-        put_or_delete(transaction, self.data_record(at, set, member), is_there.then(Bytes::new))
+    fn write_member(
+        &self,
+        transaction: &mut Transaction<'_>,
+        _at: &KeyAt,
+        _set: &Collection,
+        _member: &[u8],
+        record: RecordKey,
+        is_there: bool,
+    ) -> Result<()> {
+        put_or_delete(transaction, record, is_there.then(Bytes::new))
     }
 
     fn members(&self, at: &KeyAt, set: &Collection) -> Records {
@@ -380,6 +389,7 @@ impl Layout for Blackwidow {
         at: &KeyAt,
         set: &Collection,
         member: &[u8],
+        record: RecordKey,
         old: Option<f64>,
         new: Option<f64>,
     ) -> Result<()> {
@@ -391,7 +401,7 @@ impl Layout for Blackwidow {
         if let Some(new) = new {
             transaction.put(scores, key(new), Bytes::new())?;
         }
-        put_or_delete(transaction, self.data_record(at, set, member), new.map(records::encode_score))
+        put_or_delete(transaction, record, new.map(records::encode_score))
     }
 
     fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
