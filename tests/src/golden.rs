@@ -86,6 +86,19 @@ impl Golden {
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Rc<Cell<u64>>);
 
+impl Clock {
+    /// A clock that shows this time, in Unix milliseconds.
+    #[must_use]
+    pub fn at(now_ms: u64) -> Self {
+        Self(Rc::new(Cell::new(now_ms)))
+    }
+
+    /// Moves the clock forward.
+    pub fn wait_ms(&self, ms: u64) {
+        self.0.set(self.0.get() + ms);
+    }
+}
+
 impl Environment for Clock {
     fn now_us(&self) -> u64 {
         self.0.get() * 1000

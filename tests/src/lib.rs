@@ -15,6 +15,7 @@ pub mod compare;
 pub mod differential;
 pub mod engine_target;
 pub mod fixtures;
+pub mod foreign;
 pub mod generator;
 pub mod golden;
 pub mod known_differences;

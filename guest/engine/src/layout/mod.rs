@@ -8,11 +8,13 @@
 //!
 //! `docs/layouts.md` says how the layouts differ and what follows for this trait.
 
+pub mod blackwidow;
 pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
 mod model;
 pub mod orbweaver;
+pub mod pass;
 pub mod records;
 
 pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta, lock_key};

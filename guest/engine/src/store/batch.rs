@@ -22,7 +22,7 @@ pub enum BatchOp<'a> {
     Put {
         /// Where.
         keyspace: Keyspace,
-        /// Never empty.
+        /// Empty only where a foreign layout has the empty key.
         key: &'a [u8],
         /// May be empty.
         value: &'a [u8],
@@ -31,7 +31,7 @@ pub enum BatchOp<'a> {
     Delete {
         /// Where.
         keyspace: Keyspace,
-        /// Never empty.
+        /// As that of a put.
         key: &'a [u8],
     },
     /// Removes every key from `start` up to but not including `end`.
@@ -124,11 +124,14 @@ impl Batch {
         self.push(DELETE, keyspace, key, &[])
     }
 
-    /// Adds a range delete. The range's start is always part of it.
+    /// Adds a range delete. The range's start is always part of it. A range that ends with the empty key holds nothing.
     ///
     /// # Errors
     /// As [`Batch::put`].
     pub fn delete_range(&mut self, keyspace: Keyspace, range: &KeyRange) -> Result<(), StoreError> {
+        if range.end.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(());
+        }
         self.push(DELETE_RANGE, keyspace, &range.start, range.end.as_deref().unwrap_or_default())
     }
 
@@ -152,7 +155,7 @@ impl Batch {
     /// The changes, for a store of these limits.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`] where the batch or a part of it is above a limit; [`StoreError::Io`] for the empty key.
+    /// [`StoreError::TooLarge`] where the batch or a part of it is above a limit.
     pub fn ops_within(&self, limits: Limits) -> Result<Vec<BatchOp<'_>>, StoreError> {
         if self.ops > limits.max_batch_ops {
             return Err(StoreError::TooLarge { what: format!("a batch of {} operations", self.ops), limit: limits.max_batch_ops });
@@ -185,9 +188,6 @@ fn check_sizes(op: &BatchOp<'_>, limits: Limits) -> Result<(), StoreError> {
         BatchOp::Delete { key, .. } => (key, &[]),
         BatchOp::DeleteRange { .. } => return Ok(()),
     };
-    if key.is_empty() {
-        return Err(StoreError::Io("the empty key is not allowed".into()));
-    }
     check_bytes("a key", key.len(), limits.max_key_bytes)?;
     check_bytes("a value", value.len(), limits.max_value_bytes)
 }

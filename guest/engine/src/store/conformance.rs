@@ -159,7 +159,7 @@ pub const TESTS: &[Test] = &[
     simple("a put survives the range delete before it", writing::put_after_delete_range),
     together("a batch is seen whole or not at all", writing::ATOMICITY),
     simple("what is too large changes nothing", errors::too_large),
-    simple("an empty key is refused", errors::empty_key),
+    simple("an empty key is kept or refused", errors::empty_key),
     simple("an unknown keyspace is refused", errors::unknown_keyspace),
     simple("reads and commits need a transaction", errors::no_transaction),
     simple("a handle has one transaction", errors::second_begin),

@@ -109,14 +109,14 @@ impl KeyRange {
     /// Whether no key can be in the range, by its ends.
     #[must_use]
     pub fn is_empty(&self, order: Order) -> bool {
-        self.end.as_deref().is_some_and(|end| !self.start.is_empty() && order.compare(&self.start, end).is_ge())
+        self.end.as_deref().is_some_and(|end| order.compare(&self.start, end).is_ge())
     }
 
     /// Whether `key` is in the range.
     #[must_use]
     pub fn contains(&self, order: Order, key: &[u8]) -> bool {
         let from_start = order.compare(&self.start, key);
-        let behind_start = self.start.is_empty() || from_start.is_lt() || (from_start.is_eq() && !self.after_start);
+        let behind_start = from_start.is_lt() || (from_start.is_eq() && !self.after_start);
         behind_start && self.end.as_deref().is_none_or(|end| order.compare(key, end).is_lt())
     }
 }

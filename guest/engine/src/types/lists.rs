@@ -165,18 +165,29 @@ pub fn pop_first(db: &mut Db, lists: &[KeyAt], end: End, count: u64) -> Result<O
 pub fn transfer(db: &mut Db, (from, from_end): (&KeyAt, End), (to, to_end): (&KeyAt, End)) -> Result<Option<Bytes>> {
     let Some((old, list)) = find(db, from)? else { return Ok(None) };
     find(db, to)?;
-    let (moved, rest) = take(db, from, &list, from_end, 1)?;
     if from == to {
-        // The key stays, also when this is its only element.
-        let rotated = append(db, from, rest, to_end, &moved)?;
-        write(db, from, Some(&old), rotated)?;
+        let moved = rotate(db, from, (&old, list), from_end, to_end)?;
         db.notify(Classes::LIST, push_event(to_end), to);
         db.notify(Classes::LIST, pop_event(from_end), from);
-    } else {
-        push(db, to, to_end, &moved)?;
-        db.notify(Classes::LIST, pop_event(from_end), from);
-        write(db, from, Some(&old), rest)?;
+        return Ok(moved);
     }
+    let (moved, rest) = take(db, from, &list, from_end, 1)?;
+    push(db, to, to_end, &moved)?;
+    db.notify(Classes::LIST, pop_event(from_end), from);
+    write(db, from, Some(&old), rest)?;
+    Ok(moved.into_iter().next())
+}
+
+/// Moves the element at an end of a list to an end of the same one, and returns it. A list of one stays as it is.
+fn rotate(db: &mut Db, at: &KeyAt, (old, list): (&Meta, Collection), from: End, to: End) -> Result<Option<Bytes>> {
+    if list.count == 1 {
+        let only = db.layout.lists().get(db.transaction, at, &list, 0)?;
+        write(db, at, Some(old), list)?;
+        return Ok(Some(only));
+    }
+    let (moved, rest) = take(db, at, &list, from, 1)?;
+    let rotated = append(db, at, rest, to, &moved)?;
+    write(db, at, Some(old), rotated)?;
     Ok(moved.into_iter().next())
 }
 
@@ -243,6 +254,10 @@ pub fn remove(db: &mut Db, at: &KeyAt, element: &[u8], from: End, max_removed: u
 pub fn trim(db: &mut Db, at: &KeyAt, start: i64, stop: i64) -> Result<()> {
     let Some((old, list)) = find(db, at)? else { return Ok(()) };
     let kept = ranks(start, stop, list.count);
+    if kept.is_empty() {
+        db.notify(Classes::LIST, "ltrim", at);
+        return db.delete(at, &old);
+    }
     let list = db.layout.lists().keep(db.transaction, at, &list, kept)?;
     db.notify(Classes::LIST, "ltrim", at);
     // Also where nothing is removed: Redis counts that as a change.

@@ -8,13 +8,12 @@ mod fields;
 use super::Orbweaver;
 use super::records::{Garbage, decode_expiry_key, decode_garbage};
 use crate::error::{Error, Result};
+use crate::layout::pass::step_records;
 use crate::layout::{Expired, KeyAt, Layout, Meta, New, RecordRange, Swept, lock_key};
 use crate::store::{Direction, KeyRange, Keyspace, Scope, Store};
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
 
-/// About how many records a transaction of the sweep removes.
-const STEP_RECORDS: usize = 128;
 /// Collections up to this size are removed record by record: a deleted range is one operation, but weighs on later reads of
 /// many stores.
 const MAX_SINGLE_RECORDS: usize = 64;
@@ -41,12 +40,6 @@ impl Orbweaver {
         sweep.pass_over_conflict(result)?;
         Ok(sweep.swept)
     }
-}
-
-/// A step never needs more than five operations for each record that it counts.
-fn step_records(store: &dyn Store) -> usize {
-    let allowed = usize::try_from(store.limits().max_batch_ops / 5).unwrap_or(usize::MAX);
-    allowed.clamp(1, STEP_RECORDS)
 }
 
 struct Sweep<'l, 's> {

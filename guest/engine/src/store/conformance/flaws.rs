@@ -131,7 +131,7 @@ pub const TABLE: &[(Flaw, &[&str])] = &[
         Flaw::MixesKeyspaces,
         &["get_many answers in the order of its keys", "keyspaces are separate", "a range delete removes its range", COMMITTED],
     ),
-    (Flaw::LosesDeletes, &["a commit is seen by every handle", "an empty key is refused", ONE_STATE]),
+    (Flaw::LosesDeletes, &["a commit is seen by every handle", "an empty key is kept or refused", ONE_STATE]),
     (
         Flaw::LosesRangeDeletesToTheEnd,
         &["a range delete removes its range", "a put survives the range delete before it", "an unknown keyspace is refused"],
@@ -140,7 +140,7 @@ pub const TABLE: &[(Flaw, &[&str])] = &[
     (Flaw::DeletesRangesLast, &["a put survives the range delete before it", COMMITTED]),
     (Flaw::TearsBatches, &["a batch is seen whole or not at all"]),
     (Flaw::KeepsWhatFits, &["what is too large changes nothing"]),
-    (Flaw::AcceptsEmptyKeys, &["an empty key is refused"]),
+    (Flaw::AcceptsEmptyKeys, &["an empty key is kept or refused"]),
     (Flaw::InventsKeyspaces, &["an unknown keyspace is refused"]),
     (Flaw::ReadsWithoutTransaction, &["reads and commits need a transaction"]),
     (Flaw::ForgetsTheFirstBegin, &["a handle has one transaction"]),

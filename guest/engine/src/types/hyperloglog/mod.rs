@@ -1,11 +1,12 @@
 //! `HyperLogLog`: how many distinct elements were added, estimated with a standard error of 0.81 % from at most 12 KiB.
 //!
-//! The records are strings, in the bytes that Redis has for the same commands (`src/hyperloglog.c`): either server reads those of the
-//! other. See <https://redis.io/docs/latest/commands/?group=hyperloglog>.
+//! The records are strings. Mostly they have the bytes that Redis has for the same commands (`src/hyperloglog.c`): either server reads
+//! those of the other. Layouts that say so have those of Blackwidow (`bytes.rs`). See <https://redis.io/docs/latest/commands/?group=hyperloglog>.
 //!
 //! All functions take a key by its place ([`Db::at`]) and return `WRONGTYPE` where it holds another type, Redis' errors where
 //! it holds a string that is no `HyperLogLog` or a damaged one, and pass on store errors and corrupt records.
 
+mod bytes;
 mod dense;
 mod estimate;
 mod hash;
@@ -15,8 +16,9 @@ mod sparse;
 use super::strings;
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::layout::KeyAt;
-use bytes::Bytes;
+use crate::layout::{KeyAt, SketchFormat};
+use ::bytes::Bytes;
+use bytes::Registers;
 use sketch::Sketch;
 
 /// Bits of the hash that choose a register.
@@ -33,6 +35,9 @@ const DAMAGED: Error = Error::client("INVALIDOBJ Corrupted HLL object detected")
 /// # Errors
 /// See the module.
 pub fn add(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<bool> {
+    if db.layout.sketches() == SketchFormat::Bytes {
+        return add_to_registers(db, at, elements);
+    }
     let (old, value) = db.find_string(at)?.unzip();
     let mut is_changed = value.is_none();
     let mut sketch = value.map_or_else(|| Ok(Sketch::new()), |value| Sketch::read(&value))?;
@@ -53,6 +58,9 @@ pub fn add(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<bool> {
 /// # Errors
 /// See the module.
 pub fn count(db: &mut Db, at: &KeyAt) -> Result<u64> {
+    if db.layout.sketches() == SketchFormat::Bytes {
+        return count_union(db, std::slice::from_ref(at));
+    }
     let Some((old, value)) = db.find_string(at)? else { return Ok(0) };
     let mut sketch = Sketch::read(&value)?;
     if let Some(count) = sketch.kept_count() {
@@ -71,6 +79,9 @@ pub fn count(db: &mut Db, at: &KeyAt) -> Result<u64> {
 /// # Errors
 /// See the module.
 pub fn count_union(db: &mut Db, keys: &[KeyAt]) -> Result<u64> {
+    if db.layout.sketches() == SketchFormat::Bytes {
+        return Ok(union_of_registers(db, keys)?.cardinality());
+    }
     let (registers, _) = union(db, keys)?;
     let mut histogram = estimate::Histogram::default();
     registers.iter().for_each(|&run| histogram.add(run, 1));
@@ -85,6 +96,11 @@ pub fn count_union(db: &mut Db, keys: &[KeyAt]) -> Result<u64> {
 pub fn merge(db: &mut Db, target: &KeyAt, sources: &[KeyAt]) -> Result<()> {
     let mut keys = vec![target.clone()];
     keys.extend_from_slice(sources);
+    if db.layout.sketches() == SketchFormat::Bytes {
+        let registers = union_of_registers(db, &keys)?;
+        let old = db.find_string(target)?.map(|(old, _)| old);
+        return strings::update(db, target, old.as_ref(), registers.into_bytes(), "pfadd");
+    }
     let (registers, is_dense) = union(db, &keys)?;
     let (old, value) = db.find_string(target)?.unzip();
     let mut sketch = value.map_or_else(|| Ok(Sketch::new()), |value| Sketch::read(&value))?;
@@ -110,4 +126,31 @@ fn union(db: &mut Db, keys: &[KeyAt]) -> Result<(Vec<u8>, bool)> {
         }
     }
     Ok((registers, is_dense))
+}
+
+/// [`add`] to sketches of plain registers.
+fn add_to_registers(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<bool> {
+    let (old, value) = db.find_string(at)?.unzip();
+    let mut registers = value.as_ref().map_or_else(|| Ok(Registers::new()), Registers::read)?;
+    let mut is_changed = false;
+    for element in elements {
+        is_changed |= registers.add(element);
+    }
+    if is_changed {
+        strings::update(db, at, old.as_ref(), registers.into_bytes(), "pfadd")?;
+    } else if value.is_none() {
+        strings::update(db, at, None, Bytes::new(), "pfadd")?;
+    }
+    Ok(is_changed || value.is_none())
+}
+
+/// The highest of each register under all keys.
+fn union_of_registers(db: &mut Db, keys: &[KeyAt]) -> Result<Registers> {
+    let mut union = Registers::new();
+    for key in keys {
+        if let Some(value) = strings::get(db, key)? {
+            union.merge(&Registers::read(&value)?);
+        }
+    }
+    Ok(union)
 }
