@@ -127,9 +127,7 @@ pub fn store(layout: &str, records: &[Record]) -> MemoryStore {
 pub fn records(store: &MemoryStore) -> Vec<Record> {
     let keyspaces = store.contents().into_iter();
     let mut records: Vec<Record> = keyspaces
-        .flat_map(|(keyspace, records)| {
-            records.into_iter().map(move |(key, value)| Record { keyspace: keyspace.clone(), key, value })
-        })
+        .flat_map(|(keyspace, records)| records.into_iter().map(move |(key, value)| Record { keyspace: keyspace.clone(), key, value }))
         .collect();
     records.sort();
     records

@@ -1,11 +1,14 @@
 //! What a host may set: limits and options of the engine.
 
 use crate::events::Classes;
+use crate::layout::NAMES;
 
 /// Limits and options. Every command sees the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many dbs there are.
+    /// The layout's name, one of [`crate::layout::NAMES`].
+    pub layout: String,
+    /// How many dbs there are, where the layout has room for so many.
     pub databases: usize,
     /// Longest string in bytes, also longest argument (`proto-max-bulk-len`).
     pub max_string_bytes: usize,
@@ -22,6 +25,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            layout: NAMES[0].to_owned(),
             databases: 16,
             max_string_bytes: 512 << 20,
             max_args: 1 << 20,
@@ -42,6 +46,12 @@ impl Settings {
         for (name, value) in pairs {
             let wrong = |expected: &str| format!("setting {name}: {expected} expected, not '{value}'");
             match name {
+                "layout" => {
+                    if !NAMES.contains(&value) {
+                        return Err(wrong(&format!("one of {}", NAMES.join(", "))));
+                    }
+                    value.clone_into(&mut settings.layout);
+                }
                 "databases" => {
                     let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
                     settings.databases = count.ok_or_else(|| wrong("a number from 1 to 1024"))?;

@@ -13,11 +13,13 @@ pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
 mod model;
+mod open;
 pub mod orbweaver;
 pub mod pass;
 pub mod records;
 
 pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta, lock_key};
+pub use open::{NAMES, open};
 
 use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace};

@@ -22,7 +22,7 @@ use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::events::Event;
-use crate::layout::{Catalog, Layout, orbweaver::Orbweaver};
+use crate::layout::{self, Catalog, Layout};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
 use crate::store::Store;
@@ -137,12 +137,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with the default layout on `store`.
+    /// An engine on `store`, with the layout of the settings.
     ///
     /// # Errors
-    /// What opening the layout's keyspaces returns, see [`Orbweaver::open`].
+    /// What opening the layout returns, see [`layout::open`].
     pub fn open(mut store: Box<dyn Store>, environment: Box<dyn Environment>, settings: Settings) -> Result<Self> {
-        let layout = Box::new(Orbweaver::open(store.as_mut())?);
+        let layout = layout::open(&settings.layout, store.as_mut())?;
         Ok(Self::with_layout(store, layout, environment, settings))
     }
 

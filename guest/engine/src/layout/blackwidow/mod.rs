@@ -12,8 +12,8 @@ use super::lists::{ArrayRecords, ListAlgorithm, Moves};
 use super::pass::Progress;
 use super::records::{Choice, Record, Records, Verdict};
 use super::{
-    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, SketchFormat,
-    Swept,
+    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange,
+    SketchFormat, Swept,
 };
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
@@ -453,13 +453,7 @@ impl Layout for Blackwidow {
         Ok(())
     }
 
-    fn sweep(
-        &self,
-        store: &mut dyn Store,
-        now_ms: u64,
-        budget: usize,
-        on_expired: &mut dyn FnMut(KeyAt, Expired),
-    ) -> Result<Swept> {
+    fn sweep(&self, store: &mut dyn Store, now_ms: u64, budget: usize, on_expired: &mut dyn FnMut(KeyAt, Expired)) -> Result<Swept> {
         self.progress.sweep(self, store, now_ms, budget, on_expired)
     }
 

@@ -19,7 +19,9 @@ const WRITTEN_WITHIN: i64 = 3000;
 /// Makes sure that the sweep does not take what a writer has written so far for left behind.
 pub(super) fn check_age(collection: &Collection, now_ms: u64) -> Result<()> {
     if clock(now_ms) > i64::from(version_of(collection.version)).saturating_add(WRITTEN_WITHIN) {
-        return Err(Error::Client(format!("ERR the layout blackwidow takes no collection that is loaded for more than {WRITTEN_WITHIN} seconds").into()));
+        return Err(Error::Client(
+            format!("ERR the layout blackwidow takes no collection that is loaded for more than {WRITTEN_WITHIN} seconds").into(),
+        ));
     }
     Ok(())
 }
