@@ -8,12 +8,14 @@
 //!
 //! `docs/layouts.md` walks through what the foreign layouts will ask of this trait.
 
+pub mod anatomy;
 pub mod field_expiry;
 pub mod orbweaver;
 
 use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace};
 use crate::transaction::Transaction;
+use anatomy::Anatomy;
 use bytes::{BufMut, Bytes, BytesMut};
 use field_expiry::{FieldExpiries, FieldIndex};
 
@@ -435,4 +437,17 @@ pub trait Layout {
     /// # Errors
     /// Store errors. What is wrong with records is a finding, not an error.
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>>;
+
+    // Records as people see them.
+
+    /// The name of one of the layout's keyspaces.
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str;
+
+    /// All ranges that hold records of a user key, those of `meta` (what [`Layout::find`] returned) first: the meta record, sub-records,
+    /// indexes, garbage. Dead ones too, where the user key leads to them. Ranges may turn out to be empty.
+    fn records_of(&self, at: &KeyAt, meta: Option<&Meta>) -> Vec<RecordRange>;
+
+    /// Takes a record apart, also a damaged one or one of another keyspace. `kind` is that of the collection which a sub-record belongs to,
+    /// where the caller knows it; a layout whose records do not tell guesses without, and says so in the note.
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], kind: Option<Kind>) -> Anatomy;
 }

@@ -4,12 +4,14 @@
 //! database: so DEL of any size is one small write, RENAME moves nothing but the meta record, and no dead record can be taken
 //! for a live one.
 
+mod anatomy;
 mod catalog;
 mod check;
 pub mod field_expiry;
 pub mod records;
 mod sweep;
 
+use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::{Body, Catalog, Collection, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, RecordKey, RecordRange, Swept, lock_key};
 use crate::codec::Flaw;
@@ -226,7 +228,7 @@ impl Layout for Orbweaver {
     }
 
     fn sub_records(&self, _at: &KeyAt, collection: &Collection) -> Vec<RecordRange> {
-        self.records_of(collection.version, collection.kind, collection.expiries.is_some())
+        self.records_of_version(collection.version, collection.kind, collection.expiries.is_some())
     }
 
     fn move_sub_key(&self, (keyspace, key): &RecordKey, to: &KeyAt, version: u64) -> Result<Bytes> {
@@ -344,6 +346,19 @@ impl Layout for Orbweaver {
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
     }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        let opened = [self.system, self.meta, self.data, self.score, self.expiry, self.garbage, self.field_expiry];
+        opened.into_iter().zip(keyspace::ALL).find(|(own, _)| *own == keyspace).map_or("", |(_, name)| name)
+    }
+
+    fn records_of(&self, at: &KeyAt, meta: Option<&Meta>) -> Vec<RecordRange> {
+        self.records_of_key(at, meta)
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], kind: Option<Kind>) -> Anatomy {
+        anatomy::describe(keyspace, key, value, kind)
+    }
 }
 
 impl Orbweaver {
@@ -359,7 +374,7 @@ impl Orbweaver {
     }
 
     /// The ranges that hold the records of a version.
-    fn records_of(&self, version: u64, kind: Kind, fields_expire: bool) -> Vec<RecordRange> {
+    fn records_of_version(&self, version: u64, kind: Kind, fields_expire: bool) -> Vec<RecordRange> {
         let range = KeyRange::prefix(&version.to_be_bytes());
         match kind {
             Kind::String => Vec::new(),
