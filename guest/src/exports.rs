@@ -101,7 +101,7 @@ fn inspected(anatomy: Anatomy) -> maintenance::Inspected {
     let run = |run: Run| maintenance::Run {
         offset: number(run.range.start),
         length: number(run.range.len()),
-        field: run.field.to_owned(),
+        field: run.field.into_owned(),
         shown: run.shown,
     };
     let runs = |runs: Vec<Run>| runs.into_iter().map(run).collect();

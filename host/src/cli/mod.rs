@@ -4,6 +4,7 @@ mod check;
 mod component;
 mod dump;
 mod exec;
+mod inspect;
 mod load;
 mod options;
 mod output;
@@ -36,6 +37,8 @@ enum Verb {
     /// Write or read the raw records of a database.
     #[command(subcommand)]
     Records(records::RecordsVerb),
+    /// Show the records of a key, and what each byte of them means.
+    Inspect(inspect::InspectArgs),
     /// Verify every record of a database.
     Check(check::CheckArgs),
     /// Write the WebAssembly component that is built into this command.
@@ -62,6 +65,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Verb::Dump(args) => dump::dump(&args),
         Verb::Load(args) => load::load(&args),
         Verb::Records(verb) => records::records(&verb),
+        Verb::Inspect(args) => inspect::inspect(&args),
         Verb::Check(args) => check::check(&args),
         Verb::Component(args) => component::component(&args),
     };

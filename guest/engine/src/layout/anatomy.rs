@@ -23,6 +23,7 @@
 //! The note is a sentence or two for someone who sees the format for the first time: what this record is for, where it leads.
 
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The field of bytes that should be longer.
@@ -36,7 +37,7 @@ pub struct Run {
     /// Where they are. Empty for a byte string of no bytes, and for a field that is missing.
     pub range: Range<usize>,
     /// The field's name in the format document; [`UNREADABLE`] or [`UNKNOWN`] where it is none.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// What the bytes say, decoded.
     pub shown: String,
 }
@@ -157,7 +158,7 @@ impl<'a> Walk<'a> {
 
     fn push(&mut self, length: usize, field: &'static str, shown: String) {
         let end = self.at.saturating_add(length);
-        self.runs.push(Run { range: self.at..end, field, shown });
+        self.runs.push(Run { range: self.at..end, field: field.into(), shown });
         self.at = end;
     }
 
@@ -226,7 +227,7 @@ mod tests {
     use super::*;
 
     fn run(range: Range<usize>, field: &'static str, shown: &str) -> Run {
-        Run { range, field, shown: shown.to_owned() }
+        Run { range, field: field.into(), shown: shown.to_owned() }
     }
 
     #[test]
