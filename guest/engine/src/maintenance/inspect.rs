@@ -49,18 +49,19 @@ struct Cursor {
     position: u32,
     /// Where that range begins: another one stands there when the key has been replaced meanwhile.
     start: Bytes,
-    /// The last key of the range that was shown; empty where none was.
-    last: Bytes,
+    /// The last key of the range that was shown.
+    last: Option<Bytes>,
 }
 
 impl Cursor {
-    /// `position u32 | length of start u32 | start | last`.
+    /// `position u32 | length of start u32 | start | has last | last`.
     fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.put_u32(self.position);
         bytes.put_u32(u32::try_from(self.start.len()).unwrap_or(u32::MAX));
         bytes.put_slice(&self.start);
-        bytes.put_slice(&self.last);
+        bytes.put_u8(u8::from(self.last.is_some()));
+        bytes.put_slice(self.last.as_deref().unwrap_or_default());
         bytes
     }
 
@@ -76,7 +77,8 @@ impl Cursor {
         let mut reader = Reader::new(bytes);
         let position = reader.u32("a position is cut short")?;
         let start = reader.bytes("the start of a range is cut short")?;
-        Ok(Self { position, start, last: reader.rest() })
+        let has_last = reader.u8("a cursor is cut short")? != 0;
+        Ok(Self { position, start, last: has_last.then(|| reader.rest()) })
     }
 }
 
@@ -92,17 +94,16 @@ fn records_of(workspace: &mut Workspace<'_, '_>, at: &KeyAt, mut cursor: Cursor,
     let (mut found, mut bytes) = (Vec::new(), 0);
     let first = usize::try_from(cursor.position).unwrap_or(usize::MAX);
     for (keyspace, mut range) in layout.records_of(at, meta.as_ref()).into_iter().skip(first) {
-        if cursor.start == range.start && !cursor.last.is_empty() {
-            (range.start, range.after_start) = (cursor.last.to_vec(), true);
-        } else {
-            cursor.start = Bytes::copy_from_slice(&range.start);
+        match cursor.last.take().filter(|_| cursor.start == range.start) {
+            Some(last) => (range.start, range.after_start) = (last.to_vec(), true),
+            None => cursor.start = Bytes::copy_from_slice(&range.start),
         }
         let mut scan = Scan::new(keyspace, range, Direction::Forward, budget.saturating_sub(found.len()));
         while let Some((key, value)) = transaction.next(&mut scan)? {
             found.push(layout.describe(layout.keyspace_name(keyspace), &key, &value, kind));
             bytes += key.len() + value.len();
             if found.len() >= budget || bytes >= MAX_BYTES {
-                cursor.last = key;
+                cursor.last = Some(key);
                 return Ok((found, Some(cursor)));
             }
         }
@@ -117,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back_and_anything_else_refused() {
-        for last in ["", "\0k"] {
-            let cursor = Cursor { position: 3, start: "start".into(), last: last.into() };
+        for last in [None, Some(""), Some("\0k")] {
+            let cursor = Cursor { position: 3, start: "start".into(), last: last.map(Bytes::from) };
             assert_eq!(Cursor::decode(&cursor.encode()).unwrap(), cursor);
         }
         assert_eq!(Cursor::decode(b"").unwrap(), Cursor::default());
-        for bytes in [b"\0".as_slice(), b"\0\0\0\x01", b"\0\0\0\x01\0\0\0\x02s"] {
+        for bytes in [b"\0".as_slice(), b"\0\0\0\x01", b"\0\0\0\x01\0\0\0\x02s", b"\0\0\0\x01\0\0\0\x01s"] {
             assert!(Cursor::decode(bytes).is_err(), "{bytes:?}");
         }
     }
