@@ -5,6 +5,7 @@ use crate::bindings::orbweaver::engine::log;
 use crate::environment::Wasi;
 use crate::store::HostStore;
 use bytes::Bytes;
+use orbweaver_engine::layout::anatomy::{Anatomy, Run};
 use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use std::cell::RefCell;
@@ -93,6 +94,20 @@ fn size(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
+fn inspected(anatomy: Anatomy) -> maintenance::Inspected {
+    let Anatomy { keyspace, key, key_runs, value, value_runs, note } = anatomy;
+    // Keys and values are shorter than the component's memory, which is 4 GiB at most.
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let run = |run: Run| maintenance::Run {
+        offset: number(run.range.start),
+        length: number(run.range.len()),
+        field: run.field.into_owned(),
+        shown: run.shown,
+    };
+    let runs = |runs: Vec<Run>| runs.into_iter().map(run).collect();
+    maintenance::Inspected { keyspace, key: key.into(), key_runs: runs(key_runs), value: value.into(), value_runs: runs(value_runs), note }
+}
+
 impl maintenance::Guest for Orbweaver {
     fn sweep(budget: u32) -> Result<maintenance::Swept, String> {
         let swept = with_engine(|engine| engine.sweep(size(budget)))?.map_err(|error| error.to_string())?;
@@ -119,5 +134,15 @@ impl maintenance::Guest for Orbweaver {
     fn load(lines: Vec<u8>) -> Result<maintenance::Loaded, String> {
         let loaded = with_engine(|engine| engine.load(&lines))?.map_err(|error| error.to_string())?;
         Ok(maintenance::Loaded { keys: loaded.keys, expired: loaded.expired })
+    }
+
+    fn inspect(db: u32, key: Vec<u8>, cursor: Option<Vec<u8>>, budget: u32) -> Result<maintenance::Inspection, String> {
+        let mut cursor = cursor.unwrap_or_default();
+        let found = with_engine(|engine| engine.inspect(size(db), &key, &mut cursor, size(budget)))?.map_err(|error| error.to_string())?;
+        Ok(maintenance::Inspection { records: found.into_iter().map(inspected).collect(), next: next(cursor) })
+    }
+
+    fn describe(keyspace: String, key: Vec<u8>, value: Vec<u8>) -> Result<maintenance::Inspected, String> {
+        with_engine(|engine| inspected(engine.describe(&keyspace, &key, &value)))
     }
 }

@@ -1,5 +1,5 @@
-//! The tools: `exec`, `dump`, `load`, `records`, `check`, `component`, as real processes on real directories.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! The tools: `exec`, `dump`, `load`, `records`, `inspect`, `check`, `component`, as real processes on real directories.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use orbweaver_tests::orbweaver_server::{OrbweaverServer, executable};
 use std::io::Write;
@@ -209,6 +209,46 @@ fn check_names_what_is_wrong() {
     assert_eq!(lines.len(), 2, "{ran:?}");
     assert!(lines.first().is_some_and(|line| line.starts_with("meta 0000000168617368: ")), "{ran:?}");
     assert_eq!(lines.get(1), Some(&"bad: findings: 1"));
+}
+
+#[test]
+fn inspect_shows_the_records_of_a_key_as_documented() {
+    let dir = TempDir::new().unwrap();
+    assert_eq!(run_with(dir.path(), &["exec", "--dir", "data"], "HSET h f v\nRPUSH l a\n").code, Some(0));
+    let documented = include_str!("../../docs/inspect.md").split("```text\n").nth(1).and_then(|rest| rest.split("\n```").next()).unwrap();
+    let shown = good(dir.path(), &["inspect", "l"]);
+    assert_eq!(shown.split("\n\nEach line is a field").next(), Some(documented));
+}
+
+#[test]
+fn inspect_shows_the_keys_that_match_and_says_when_there_is_none() {
+    let dir = with_data();
+    let keys = |args: &[&str]| -> Vec<String> {
+        let out = good(dir.path(), &[&["inspect"], args].concat());
+        out.lines().filter(|line| line.starts_with("key ")).map(str::to_owned).collect()
+    };
+    assert_eq!(keys(&[]), [r#"key "hash" in db 0"#, r#"key "text" in db 0"#]);
+    assert_eq!(keys(&["--match", "t*t"]), [r#"key "text" in db 0"#]);
+    assert_eq!(keys(&["--limit", "1"]), [r#"key "hash" in db 0"#]);
+    assert_eq!(keys(&["--db", "5", "empty"]), [r#"key "empty" in db 5"#]);
+    let cut = good(dir.path(), &["inspect", "hash", "--records", "2"]);
+    assert!(cut.contains("There are more records of this key") && !cut.contains("\"b\""), "{cut}");
+    let ran = run(dir.path(), &["inspect", "absent"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), "error: there is no such key in db 0\n"));
+}
+
+#[test]
+fn inspect_writes_a_line_of_json_for_each_record() {
+    let dir = with_data();
+    let out = good(dir.path(), &["inspect", "--json", "hash"]);
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    let first = lines.first().unwrap();
+    assert_eq!(
+        (&first["user_key"], &first["keyspace"], &first["key"]["hex"]),
+        (&"68617368".into(), &"meta".into(), &"0000000168617368".into())
+    );
+    assert_eq!(first["value"]["fields"][0], serde_json::json!({ "field": "kind", "offset": 0, "length": 1, "shown": "2 = hash" }));
 }
 
 #[test]

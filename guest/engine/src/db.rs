@@ -8,7 +8,7 @@ use crate::error::{Error, Result, texts};
 use crate::events::{Classes, Events};
 use crate::layout::lists::ListHead;
 use crate::layout::records::Records;
-use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, Names, New, field_expiry};
+use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, Names, New, field_expiry, namespaces};
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -96,7 +96,7 @@ impl Db<'_, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn look_at(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
-        for &kind in self.namespaces() {
+        for &kind in namespaces(self.layout) {
             if let Some(meta) = self.look_in(at, kind)? {
                 return Ok(Some(meta));
             }
@@ -131,19 +131,10 @@ impl Db<'_, '_> {
     /// Store errors, corrupt records.
     pub fn look_at_all(&mut self, at: &KeyAt) -> Result<Vec<Meta>> {
         let mut found = Vec::new();
-        for &kind in self.namespaces() {
+        for &kind in namespaces(self.layout) {
             found.extend(self.look_in(at, kind)?);
         }
         Ok(found)
-    }
-
-    /// A kind for each namespace, in the order in which they are looked through.
-    fn namespaces(&self) -> &'static [Kind] {
-        match self.layout.namespaces() {
-            // All kinds are in one: any of them leads there.
-            [] => &[Kind::String],
-            several => several,
-        }
     }
 
     fn tell_of_a_miss(&mut self, at: &KeyAt, is_missed: bool) {

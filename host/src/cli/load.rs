@@ -2,6 +2,7 @@
 
 use super::options::{DirArgs, EngineArgs};
 use super::output::{byte_progress, open_input};
+use super::refused::Refused;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use orbweaver::runtime::{CallError, Orbweaver};
@@ -74,11 +75,9 @@ impl Loader {
     /// The engine counts lines within a call; people count them within the file.
     fn locate(&self, error: CallError) -> anyhow::Error {
         let text = error.to_string();
-        let text = text.strip_prefix("ERR ").unwrap_or(&text);
-        let numbered = text.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
-        match numbered.and_then(|(number, reason)| Some((number.parse::<u64>().ok()?, reason))) {
-            Some((number, reason)) => anyhow!("line {}: {reason}", self.lines + number),
-            None => anyhow!("behind line {}: {text}", self.lines),
+        match Refused::parse(&text) {
+            Some(Refused { line, reason }) => anyhow!("line {}: {reason}", self.lines + line),
+            None => anyhow!("behind line {}: {}", self.lines, text.strip_prefix("ERR ").unwrap_or(&text)),
         }
     }
 }

@@ -4,10 +4,13 @@ mod check;
 mod component;
 mod dump;
 mod exec;
+mod inspect;
 mod load;
+mod migrate;
 mod options;
 mod output;
 mod records;
+mod refused;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +39,10 @@ enum Verb {
     /// Write or read the raw records of a database.
     #[command(subcommand)]
     Records(records::RecordsVerb),
+    /// Copy a database into another one, of any layout.
+    Migrate(migrate::MigrateArgs),
+    /// Show the records of a key, and what each byte of them means.
+    Inspect(inspect::InspectArgs),
     /// Verify every record of a database.
     Check(check::CheckArgs),
     /// Write the WebAssembly component that is built into this command.
@@ -62,6 +69,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Verb::Dump(args) => dump::dump(&args),
         Verb::Load(args) => load::load(&args),
         Verb::Records(verb) => records::records(&verb),
+        Verb::Migrate(args) => migrate::migrate(&args),
+        Verb::Inspect(args) => inspect::inspect(&args),
         Verb::Check(args) => check::check(&args),
         Verb::Component(args) => component::component(&args),
     };

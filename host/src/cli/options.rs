@@ -78,12 +78,17 @@ impl EngineArgs {
 
     /// Opens the component on a store, with settings beside those of the options.
     pub fn open_with(&self, store: impl Store + Send + 'static, settings: &[(&str, &str)]) -> anyhow::Result<Orbweaver> {
-        let environment: Box<dyn Environment + Send> = match (self.clock_ms, self.seed) {
-            (Some(now_ms), Some(seed)) => Box::new(HeldEnvironment::new(now_ms, seed)),
-            _ => Box::new(SystemEnvironment::default()),
-        };
-        // wasmtime's errors do not implement the standard trait.
-        let component = Component::load().map_err(|error| anyhow::anyhow!("cannot load the component: {error:#}"))?;
+        self.open_in(&load_component()?, self.environment(), store, settings)
+    }
+
+    /// Opens a component that is loaded already, with a clock and randomness of the caller's.
+    pub fn open_in(
+        &self,
+        component: &Component,
+        environment: Box<dyn Environment + Send>,
+        store: impl Store + Send + 'static,
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<Orbweaver> {
         let builder = Orbweaver::builder()
             .memory_limit(bytes(self.memory_limit))
             .deadline(Duration::from(self.deadline))
@@ -91,8 +96,27 @@ impl EngineArgs {
             .setting("allow-debug-panic", if self.allow_debug_panic { "yes" } else { "no" })
             .environment(environment);
         let builder = settings.iter().fold(builder, |builder, (name, value)| builder.setting(name, value));
-        Ok(builder.open(&component, Box::new(store))?)
+        Ok(builder.open(component, Box::new(store))?)
     }
+
+    /// The clock and the randomness that the engine gets.
+    pub fn environment(&self) -> Box<dyn Environment + Send> {
+        match (self.clock_ms, self.seed) {
+            (Some(now_ms), Some(seed)) => Box::new(HeldEnvironment::new(now_ms, seed)),
+            _ => Box::new(SystemEnvironment::default()),
+        }
+    }
+
+    /// How many dbs there are.
+    pub const fn databases(&self) -> u16 {
+        self.databases
+    }
+}
+
+/// Loads the component.
+pub fn load_component() -> anyhow::Result<Component> {
+    // wasmtime's errors do not implement the standard trait.
+    Component::load().map_err(|error| anyhow::anyhow!("cannot load the component: {error:#}"))
 }
 
 /// The memory of a component: enough to start with, and what 32 bits can address.

@@ -5,6 +5,7 @@ mod builder;
 mod component;
 mod config;
 mod imports;
+mod inspection;
 mod instance;
 mod server;
 pub mod typed;

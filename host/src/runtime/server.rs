@@ -333,7 +333,8 @@ impl Orbweaver {
         self.maintain(|exports, wasm| exports.call_load(wasm, lines)).map(|loaded| (loaded.keys, loaded.expired))
     }
 
-    fn maintain<T>(
+    /// Calls an export of `maintenance`.
+    pub(super) fn maintain<T>(
         &mut self,
         call: impl FnOnce(&maintenance::Guest, &mut wasmtime::Store<State>) -> wasmtime::Result<Result<T, String>>,
     ) -> Result<T, CallError> {

@@ -8,6 +8,7 @@
 //!
 //! `docs/layouts.md` says how the layouts differ and what follows for this trait.
 
+pub mod anatomy;
 pub mod blackwidow;
 pub mod expiry;
 pub mod field_expiry;
@@ -24,6 +25,7 @@ pub use open::{NAMES, open};
 use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace};
 use crate::transaction::Transaction;
+use anatomy::Anatomy;
 use bytes::Bytes;
 use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
@@ -69,6 +71,16 @@ pub struct Finding {
     pub key: Bytes,
     /// What is wrong, for people.
     pub what: String,
+}
+
+/// A kind for each namespace of a layout, in the order in which they are looked through.
+#[must_use]
+pub fn namespaces(layout: &dyn Layout) -> &'static [Kind] {
+    match layout.namespaces() {
+        // All kinds are in one: any of them leads there.
+        [] => &[Kind::String],
+        several => several,
+    }
 }
 
 /// What takes the place of something that is stored under a key.
@@ -430,4 +442,23 @@ pub trait Layout {
     /// # Errors
     /// Store errors. What is wrong with records is a finding, not an error.
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>>;
+
+    // Records as people see them.
+
+    /// The name of one of the layout's keyspaces.
+    fn keyspace_name(&self, _keyspace: Keyspace) -> &str {
+        ""
+    }
+
+    /// All ranges that hold records of a user key, those of `metas` (what [`Layout::find`] returned, for each namespace) first: the meta record, sub-records,
+    /// indexes, garbage. Dead ones too, where the user key leads to them. Ranges may turn out to be empty.
+    fn records_of(&self, _at: &KeyAt, _metas: &[Meta]) -> Vec<RecordRange> {
+        Vec::new()
+    }
+
+    /// Takes a record apart, also a damaged one or one of another keyspace. `kind` is that of the collection which a sub-record belongs to,
+    /// where the caller knows it; a layout whose records do not tell guesses without, and says so in the note.
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
+        Anatomy::new(keyspace, anatomy::Walk::new(key), anatomy::Walk::new(value), "")
+    }
 }

@@ -4,6 +4,7 @@
 //! so that they move data between layouts.
 
 mod dump;
+mod inspect;
 mod line;
 mod load;
 

@@ -100,6 +100,12 @@ impl KeyRange {
         Self { start: prefix.to_vec(), after_start: false, end: prefix_end(prefix) }
     }
 
+    /// `key` and no other, in byte order.
+    #[must_use]
+    pub fn only(key: &[u8]) -> Self {
+        Self::between(key, &[key, &[0]].concat())
+    }
+
     /// The keys from `start` up to but not including `end`.
     #[must_use]
     pub fn between(start: &[u8], end: &[u8]) -> Self {

@@ -9,8 +9,10 @@ use crate::store::KeyRange;
 use crate::transaction::Transaction;
 use bytes::{BufMut, Bytes, BytesMut};
 
-const FIELD: u8 = 1;
-const HASH: u8 = 2;
+/// First byte of the key of a field that expires.
+pub const FIELD: u8 = 1;
+/// First byte of the key of a hash with such fields.
+pub const HASH: u8 = 2;
 
 /// A record of the keyspace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,14 @@
 //! database: so DEL of any size is one small write, RENAME moves nothing but the meta record, and no dead record can be taken
 //! for a live one.
 
+mod anatomy;
 mod catalog;
 mod check;
 pub mod field_expiry;
 pub mod records;
 mod sweep;
 
+use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::records::{Record, Records};
@@ -399,6 +401,19 @@ impl Layout for Orbweaver {
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
     }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        let opened = [self.system, self.meta, self.data, self.score, self.expiry, self.garbage, self.field_expiry];
+        opened.into_iter().zip(keyspace::ALL).find(|(own, _)| *own == keyspace).map_or("", |(_, name)| name)
+    }
+
+    fn records_of(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange> {
+        self.records_of_key(at, metas.first())
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], kind: Option<Kind>) -> Anatomy {
+        anatomy::describe(keyspace, key, value, kind)
+    }
 }
 
 impl ArrayRecords for Orbweaver {
@@ -462,7 +477,7 @@ impl Orbweaver {
     }
 
     /// The ranges that hold the records of a version.
-    fn records_of(&self, version: u64, kind: Kind, fields_expire: bool) -> Vec<RecordRange> {
+    fn records_of_version(&self, version: u64, kind: Kind, fields_expire: bool) -> Vec<RecordRange> {
         let range = KeyRange::prefix(&version.to_be_bytes());
         match kind {
             Kind::String => Vec::new(),

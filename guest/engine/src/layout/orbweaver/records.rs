@@ -36,11 +36,11 @@ const SET: u8 = 4;
 const SORTED_SET: u8 = 5;
 
 /// Meta flag: an expiry follows.
-const EXPIRES: u8 = 0x01;
+pub const EXPIRES: u8 = 0x01;
 /// Meta flag of hashes, and flag of garbage: there are fields that expire.
-const FIELDS_EXPIRE: u8 = 0x02;
+pub const FIELDS_EXPIRE: u8 = 0x02;
 /// Field flag: an expiry follows.
-const FIELD_EXPIRES: u8 = 0x01;
+pub const FIELD_EXPIRES: u8 = 0x01;
 
 /// The value of a score record whose exact score is -0.
 pub const NEGATIVE_ZERO: &[u8] = &[1];
@@ -289,9 +289,12 @@ pub enum Garbage {
     },
 }
 
-const GARBAGE_COLLECTION: u8 = 1;
-const GARBAGE_SPACE: u8 = 2;
-const GARBAGE_UNFINISHED: u8 = 3;
+/// First byte of a garbage key: a removed collection.
+pub const GARBAGE_COLLECTION: u8 = 1;
+/// First byte of a garbage key: an emptied space.
+pub const GARBAGE_SPACE: u8 = 2;
+/// First byte of a garbage key: a collection that is being written.
+pub const GARBAGE_UNFINISHED: u8 = 3;
 
 /// The key of the garbage record of a collection.
 pub fn encode_garbage_collection_key(version: u64) -> Bytes {

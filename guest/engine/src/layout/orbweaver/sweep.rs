@@ -211,7 +211,7 @@ impl Sweep<'_, '_> {
             else {
                 continue;
             };
-            layout.remove_records(&mut transaction, layout.records_of(version, kind, fields_expire), single, &mut done)?;
+            layout.remove_records(&mut transaction, layout.records_of_version(version, kind, fields_expire), single, &mut done)?;
             transaction.touch(&lock_key(0, key))?;
             transaction.delete(layout.garbage, key.clone())?;
             done.records += 1;

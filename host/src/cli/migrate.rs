@@ -1,0 +1,268 @@
+//! `orbweaver migrate`: a dump of one database goes into a load of another, with nothing between them but a piece of it.
+
+mod adapter;
+mod comparison;
+mod instance;
+mod line;
+mod lines;
+mod loss;
+mod state;
+
+use super::options::{EngineArgs, load_component};
+use super::output::byte_progress;
+use super::refused::Refused;
+use adapter::Adapter;
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use comparison::{Side, compare};
+use indicatif::ProgressBar;
+use instance::Instance;
+use lines::{Lines, Position};
+use loss::{Loss, Survey};
+use orbweaver::runtime::{CallError, Component, Orbweaver};
+use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
+use orbweaver_engine::environment::HeldEnvironment;
+use orbweaver_engine::store::{Limits, MemoryStore, Store};
+use state::{Phase, State, Task};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Bytes of the dump that are asked of the source at a time: what is written before the state is.
+const STEP_BYTES: u32 = 1 << 20;
+
+/// Copies every live key of a database into a new one, which may be of another layout, and compares both at the end.
+///
+/// The source is not changed; stop its server first. What the target's layout cannot hold is listed before anything is written, and
+/// has to be named with --lossy. A migration that was interrupted goes on when it is run again; how far it is, is noted in a
+/// file beside the target's directory as long as it is not finished.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  orbweaver migrate --from pika/db --to data
+  orbweaver migrate --from data --to old --to-layout blackwidow
+  orbweaver migrate --from data --to old --to-layout blackwidow --lossy milliseconds,field-expiries
+
+docs/migration.md describes what each kind of loss means.")]
+pub struct MigrateArgs {
+    /// Directory of the database to copy
+    #[arg(long, value_name = "DIR")]
+    from: PathBuf,
+    /// Directory of the database to make; one that exists has to be empty
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Layout of the database to make [default: orbweaver]
+    #[arg(long, value_name = "LAYOUT")]
+    to_layout: Option<String>,
+    /// What may be lost where the layout cannot hold it
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_enum)]
+    lossy: Vec<Loss>,
+    #[command(flatten)]
+    engine: EngineArgs,
+}
+
+pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
+    let (task, state_path) = (args.task()?, State::path(&args.to));
+    let begun = State::read(&state_path)?;
+    match &begun {
+        Some(state) if state.task != task => bail!(
+            "a migration of {} with other options is not finished: run it again as it was begun, or remove {} and {} to start over",
+            state.task.from.display(),
+            state_path.display(),
+            args.to.display()
+        ),
+        None if !is_empty(&args.to)? => bail!("{} is not empty: a migration makes a new database", args.to.display()),
+        _ => {}
+    }
+    let now_ms = begun.as_ref().map_or_else(|| args.engine.environment().now_us() / 1000, |state| state.now_ms);
+    let opener = Opener { args, component: load_component()?, now_ms };
+    let source_options = RocksOptions { create_if_missing: false, read_only: true, ..RocksOptions::default() };
+    let source_store = RocksStore::open(&args.from, source_options)?;
+    let limits = Limits { read_only: false, ..source_store.handle().limits() };
+    let mut source = opener.source(source_store.handle())?;
+    let mut adapter = Adapter::new(|| opener.target(MemoryStore::with_limits(limits)))?;
+
+    let state = match begun {
+        // Somebody has removed what was written.
+        Some(state) if is_empty(&args.to)? => State::new(task, now_ms, state.total, state.is_lossy),
+        Some(state) => state,
+        None => {
+            let (survey, total) = take_survey(&mut source, &mut adapter)?;
+            args.check(&survey)?;
+            State::new(task, now_ms, total, !survey.is_empty())
+        }
+    };
+    state.write(&state_path)?;
+    let target_options = RocksOptions { durability: Durability::Always, ..RocksOptions::default() };
+    let target_store = RocksStore::open(&args.to, target_options)?;
+    let target = opener.target(target_store.handle())?;
+    let mut migration = Migration { source, target, adapter, state, state_path };
+    migration.copy()?;
+    let keys = migration.compare()?;
+    State::remove(&migration.state_path)?;
+    println!("{keys} keys migrated to {}, and compared with {}", args.to.display(), args.from.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+impl MigrateArgs {
+    fn task(&self) -> anyhow::Result<Task> {
+        let from = fs::canonicalize(&self.from).with_context(|| format!("cannot read {}", self.from.display()))?;
+        if fs::canonicalize(&self.to).is_ok_and(|to| to == from) {
+            bail!("{} cannot be migrated into itself", self.from.display());
+        }
+        if self.to.file_name().is_none() {
+            bail!("{} is not the name of a directory", self.to.display());
+        }
+        let mut lossy = self.lossy.clone();
+        lossy.sort_unstable();
+        lossy.dedup();
+        Ok(Task { from, to_layout: self.to_layout.clone(), databases: self.engine.databases(), lossy })
+    }
+
+    /// Lists the losses, and refuses those that are not allowed.
+    fn check(&self, survey: &Survey) -> anyhow::Result<()> {
+        if survey.is_empty() {
+            return Ok(());
+        }
+        eprintln!("The target's layout cannot hold all:\n{survey}");
+        let beyond: Vec<String> = survey.beyond(&self.lossy).iter().map(ToString::to_string).collect();
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        bail!("nothing is written: allow the losses with --lossy {}", beyond.join(","))
+    }
+}
+
+/// Whether a directory holds nothing, or is not there.
+fn is_empty(path: &Path) -> anyhow::Result<bool> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(anyhow!(error).context(format!("cannot read {}", path.display()))),
+    }
+}
+
+/// Opens instances with one clock, which stands still: a key that the source has when the migration begins is there at its end.
+struct Opener<'a> {
+    args: &'a MigrateArgs,
+    component: Component,
+    now_ms: u64,
+}
+
+impl Opener<'_> {
+    fn source(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
+        self.open(store, &[])
+    }
+
+    fn target(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
+        let layout: Vec<(&str, &str)> = self.args.to_layout.iter().map(|layout| ("layout", layout.as_str())).collect();
+        self.open(store, &layout)
+    }
+
+    fn open(&self, store: impl Store + Send + 'static, settings: &[(&str, &str)]) -> anyhow::Result<Orbweaver> {
+        let environment = Box::new(HeldEnvironment::new(self.now_ms, 0));
+        self.args.engine.open_in(&self.component, environment, store, settings)
+    }
+}
+
+impl Instance for Orbweaver {
+    fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)> {
+        Ok(Self::dump(self, start, max_bytes)?)
+    }
+
+    fn load(&mut self, lines: &[u8]) -> anyhow::Result<Result<(), Refused>> {
+        match Self::load(self, lines) {
+            Ok(_) => Ok(Ok(())),
+            Err(CallError::Refused(text)) => Refused::parse(&text).map(Err).ok_or_else(|| anyhow!(text)),
+            Err(trap) => Err(trap.into()),
+        }
+    }
+}
+
+fn size(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+/// What is to be done, shown with its progress on terminals.
+fn begin(what: &str, total: Option<u64>) -> ProgressBar {
+    let progress = byte_progress(total);
+    progress.println(what);
+    progress
+}
+
+/// What the target's layout cannot hold, and how many bytes the dump of the source has.
+fn take_survey<I: Instance>(
+    source: &mut Orbweaver,
+    adapter: &mut Adapter<impl FnMut() -> anyhow::Result<I>>,
+) -> anyhow::Result<(Survey, u64)> {
+    let progress = begin("Surveying the source", None);
+    let (mut survey, mut total) = (Survey::default(), 0);
+    let mut lines = Lines::from(Position::default());
+    while let Some(some) = lines.next(source, STEP_BYTES)? {
+        adapter.adapt(&some)?.losses.into_iter().for_each(|lost| survey.add(lost));
+        total += size(some.len());
+        progress.inc(size(some.len()));
+    }
+    progress.finish_and_clear();
+    Ok((survey, total))
+}
+
+/// A migration under way.
+struct Migration<F> {
+    source: Orbweaver,
+    target: Orbweaver,
+    adapter: Adapter<F>,
+    state: State,
+    state_path: PathBuf,
+}
+
+impl<I: Instance, F: FnMut() -> anyhow::Result<I>> Migration<F> {
+    /// Writes what is not written yet. The store has each piece on the disk before the state says so.
+    fn copy(&mut self) -> anyhow::Result<()> {
+        let Self { source, target, adapter, state, state_path } = self;
+        if state.phase != Phase::Copy {
+            return Ok(());
+        }
+        let progress = begin("Copying", Some(state.total)).with_position(state.done);
+        adapter.go_on_behind(state.last_owner.clone());
+        let mut lines = Lines::from(state.position.clone());
+        while let Some(some) = lines.next(source, STEP_BYTES)? {
+            let loaded =
+                if state.is_lossy { Instance::load(target, &adapter.adapt(&some)?.lines)? } else { Instance::load(target, &some)? };
+            loaded.map_err(|refused| anyhow!("the target refuses a key: {}", refused.reason))?;
+            state.done += size(some.len());
+            state.position = lines.position().clone();
+            state.last_owner = adapter.last_owner().to_vec();
+            state.write(state_path)?;
+            progress.set_position(state.done);
+        }
+        state.phase = Phase::Compare;
+        state.write(state_path)?;
+        progress.finish_and_clear();
+        Ok(())
+    }
+
+    /// Compares the target with what was to be written, and returns how many keys there are.
+    fn compare(&mut self) -> anyhow::Result<u64> {
+        let Self { source, target, adapter, state, .. } = self;
+        let progress = begin("Comparing", Some(state.total));
+        adapter.go_on_behind(Vec::new());
+        let mut source_lines = Lines::from(Position::default());
+        let mut target_lines = Lines::from(Position::default());
+        let is_lossy = state.is_lossy;
+        let given = || {
+            let Some(some) = source_lines.next(source, STEP_BYTES)? else { return Ok(None) };
+            Ok(Some(if is_lossy { adapter.adapt(&some)?.lines } else { some }))
+        };
+        let read = || target_lines.next(target, STEP_BYTES);
+        let mut keys: u64 = 0;
+        let compared = compare(&mut Side::new(given), &mut Side::new(read), |length| {
+            keys += 1;
+            progress.inc(size(length));
+        });
+        progress.finish_and_clear();
+        let shown = self.state_path.display();
+        compared.with_context(|| format!("the target is not as the source: remove it and {shown} to start over"))?;
+        Ok(keys)
+    }
+}

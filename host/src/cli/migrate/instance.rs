@@ -1,0 +1,53 @@
+//! What a migration asks of an instance of the component.
+
+use super::super::refused::Refused;
+
+/// An engine that writes and reads dumps.
+pub trait Instance {
+    /// A piece of a dump, and where to go on: see `maintenance.dump` in `wit/engine`.
+    fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)>;
+
+    /// Loads whole lines; those before one that is refused are written.
+    fn load(&mut self, lines: &[u8]) -> anyhow::Result<Result<(), Refused>>;
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub mod tests {
+    use super::*;
+    use anyhow::anyhow;
+    use orbweaver_engine::environment::HeldEnvironment;
+    use orbweaver_engine::session::Engine;
+    use orbweaver_engine::settings::Settings;
+    use orbweaver_engine::store::{Limits, MemoryStore};
+
+    /// The engine without the component around it.
+    pub struct Native(Engine);
+
+    impl Native {
+        pub fn new() -> Self {
+            Self::limited(Limits::NONE, 16)
+        }
+
+        pub fn limited(limits: Limits, databases: usize) -> Self {
+            let settings = Settings { databases, ..Settings::default() };
+            let environment = HeldEnvironment::new(1_700_000_000_000, 1);
+            Self(Engine::open(Box::new(MemoryStore::with_limits(limits)), Box::new(environment), settings).unwrap())
+        }
+    }
+
+    impl Instance for Native {
+        fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)> {
+            let mut cursor = start.unwrap_or_default().to_vec();
+            let piece = self.0.dump(&mut cursor, usize::try_from(max_bytes)?)?;
+            Ok((piece, (!cursor.is_empty()).then_some(cursor)))
+        }
+
+        fn load(&mut self, lines: &[u8]) -> anyhow::Result<Result<(), Refused>> {
+            match self.0.load(lines).map_err(|error| error.to_string()) {
+                Ok(_) => Ok(Ok(())),
+                Err(text) => Refused::parse(&text).map(Err).ok_or_else(|| anyhow!(text)),
+            }
+        }
+    }
+}
