@@ -1,6 +1,6 @@
 //! `orbweaver check`.
 
-use super::options::{DirArgs, EngineArgs};
+use super::options::{ClockArgs, DirArgs, EngineArgs, ReadOnlyArgs};
 use super::output::count_progress;
 use clap::Args;
 use std::process::ExitCode;
@@ -12,17 +12,25 @@ const STEP_RECORDS: u32 = 10_000;
 ///
 /// Writes a line for each finding: keyspace, key in hexadecimal, and what is wrong.
 #[derive(Args, Debug)]
-#[command(after_help = "Exit code: 0 when all is well, 1 when something is wrong.\n\nExample:\n  orbweaver check --dir data")]
+#[command(after_help = "Exit code: 0 when all is well, 1 when something is wrong.
+
+Examples:
+  orbweaver check --dir data
+  orbweaver check --dir /var/pika/db --read-only")]
 pub struct CheckArgs {
     #[command(flatten)]
     dir: DirArgs,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    access: ReadOnlyArgs,
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let store = args.dir.open_existing()?;
-    let mut orbweaver = args.engine.open(store.handle())?;
+    let database = args.dir.open_existing(args.access)?;
+    let mut orbweaver = args.engine.open(&database, args.clock)?;
     let progress = count_progress("records");
     let mut cursor: Option<Vec<u8>> = None;
     let mut wrong: u64 = 0;

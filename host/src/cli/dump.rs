@@ -1,6 +1,6 @@
 //! `orbweaver dump`.
 
-use super::options::{DirArgs, EngineArgs};
+use super::options::{ClockArgs, DirArgs, EngineArgs, ReadOnlyArgs};
 use super::output::{Output, byte_progress};
 use clap::Args;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ const STEP_BYTES: u32 = 1 << 20;
 #[command(after_help = "Examples:
   orbweaver dump --dir data --output backup.jsonl
   orbweaver dump | zstd > backup.jsonl.zst
+  orbweaver dump --dir /var/pika/db --read-only --output pika.jsonl
 
 The format is described in docs/dump.md; `orbweaver load` reads it back.")]
 pub struct DumpArgs {
@@ -21,14 +22,18 @@ pub struct DumpArgs {
     dir: DirArgs,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    access: ReadOnlyArgs,
+    #[command(flatten)]
+    clock: ClockArgs,
     /// File to write; one that exists is replaced [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 pub fn dump(args: &DumpArgs) -> anyhow::Result<ExitCode> {
-    let store = args.dir.open_existing()?;
-    let mut orbweaver = args.engine.open(store.handle())?;
+    let database = args.dir.open_existing(args.access)?;
+    let mut orbweaver = args.engine.open(&database, args.clock)?;
     let mut output = Output::create(args.output.as_deref())?;
     let progress = byte_progress(None);
     let mut cursor: Option<Vec<u8>> = None;

@@ -1,6 +1,6 @@
 //! `orbweaver exec`.
 
-use super::options::{DirArgs, EngineArgs};
+use super::options::{ClockArgs, DirArgs, EngineArgs, ReadOnlyArgs};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use orbweaver::runtime::{BLOCKED, Delivery, Orbweaver};
@@ -20,12 +20,17 @@ const CONNECTION: u64 = 1;
 Examples:
   orbweaver exec --dir data SET greeting 'hello world'
   orbweaver exec --dir data --human HGETALL user:1
-  orbweaver exec --dir data < script.txt")]
+  orbweaver exec --dir data < script.txt
+  orbweaver exec --dir /var/pika/db --read-only --now 1700000000000 TTL user:1")]
 pub struct ExecArgs {
     #[command(flatten)]
     dir: DirArgs,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    access: ReadOnlyArgs,
+    #[command(flatten)]
+    clock: ClockArgs,
     /// Print types and quotes, as on a terminal
     #[arg(long, conflicts_with = "raw")]
     human: bool,
@@ -44,8 +49,8 @@ pub struct ExecArgs {
 }
 
 pub fn exec(args: ExecArgs) -> anyhow::Result<ExitCode> {
-    let store = args.dir.open_or_create()?;
-    let mut orbweaver = args.engine.open(store.handle())?;
+    let database = args.dir.open_or_create(args.access)?;
+    let mut orbweaver = args.engine.open(&database, args.clock)?;
     orbweaver.connect(CONNECTION, "exec")?;
     let form = match args {
         ExecArgs { wire: true, .. } => Form::Wire,

@@ -3,7 +3,7 @@
 mod json;
 mod render;
 
-use super::options::{DirArgs, EngineArgs};
+use super::options::{ClockArgs, DirArgs, EngineArgs, ReadOnlyArgs};
 use anyhow::bail;
 use clap::Args;
 use orbweaver::runtime::Orbweaver;
@@ -37,6 +37,8 @@ pub struct InspectArgs {
     dir: DirArgs,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    clock: ClockArgs,
     /// Number of the db that the keys are in
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     db: u32,
@@ -60,8 +62,8 @@ pub struct InspectArgs {
 }
 
 pub fn inspect(args: &InspectArgs) -> anyhow::Result<ExitCode> {
-    let store = args.dir.open_existing()?;
-    let mut orbweaver = args.engine.open(store.handle())?;
+    let database = args.dir.open_existing(ReadOnlyArgs { read_only: true })?;
+    let mut orbweaver = args.engine.open(&database, args.clock)?;
     let keys = match &args.key {
         Some(key) => vec![key.as_encoded_bytes().to_vec()],
         None => {

@@ -1,6 +1,6 @@
 //! `orbweaver load`.
 
-use super::options::{DirArgs, EngineArgs};
+use super::options::{ClockArgs, DirArgs, EngineArgs, ReadOnlyArgs};
 use super::output::{byte_progress, open_input};
 use super::refused::Refused;
 use anyhow::{Context as _, anyhow};
@@ -19,7 +19,8 @@ const STEP_BYTES: usize = 1 << 20;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   orbweaver load --dir data backup.jsonl
-  zstd -dc backup.jsonl.zst | orbweaver load --dir data")]
+  zstd -dc backup.jsonl.zst | orbweaver load --dir data
+  orbweaver load --dir for-pika --layout blackwidow backup.jsonl")]
 pub struct LoadArgs {
     #[command(flatten)]
     dir: DirArgs,
@@ -31,8 +32,8 @@ pub struct LoadArgs {
 
 pub fn load(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     let (mut input, size) = open_input(args.file.as_deref())?;
-    let store = args.dir.open_or_create()?;
-    let mut loader = Loader { orbweaver: args.engine.open(store.handle())?, lines: 0, keys: 0, expired: 0 };
+    let database = args.dir.open_or_create(ReadOnlyArgs { read_only: false })?;
+    let mut loader = Loader { orbweaver: args.engine.open(&database, ClockArgs { now: None })?, lines: 0, keys: 0, expired: 0 };
     let progress = byte_progress(size);
     let mut chunk = Vec::new();
     let mut count: u64 = 0;

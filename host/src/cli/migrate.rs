@@ -8,7 +8,7 @@ mod lines;
 mod loss;
 mod state;
 
-use super::options::{EngineArgs, load_component};
+use super::options::{CamelliaArgs, EngineArgs, LayoutName, Setting, load_component};
 use super::output::byte_progress;
 use super::refused::Refused;
 use adapter::Adapter;
@@ -20,7 +20,7 @@ use instance::Instance;
 use lines::{Lines, Position};
 use loss::{Loss, Survey};
 use orbweaver::runtime::{CallError, Component, Orbweaver};
-use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
+use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore, recognise};
 use orbweaver_engine::environment::HeldEnvironment;
 use orbweaver_engine::store::{Limits, MemoryStore, Store};
 use state::{Phase, State, Task};
@@ -52,8 +52,10 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     /// Layout of the database to make [default: orbweaver]
-    #[arg(long, value_name = "LAYOUT")]
-    to_layout: Option<String>,
+    #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true)]
+    to_layout: Option<LayoutName>,
+    #[command(flatten)]
+    camellia: CamelliaArgs,
     /// What may be lost where the layout cannot hold it
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_enum)]
     lossy: Vec<Loss>,
@@ -74,12 +76,13 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
         None if !is_empty(&args.to)? => bail!("{} is not empty: a migration makes a new database", args.to.display()),
         _ => {}
     }
-    let now_ms = begun.as_ref().map_or_else(|| args.engine.environment().now_us() / 1000, |state| state.now_ms);
+    let now_ms = begun.as_ref().map_or_else(|| args.engine.environment(None).now_us() / 1000, |state| state.now_ms);
     let opener = Opener { args, component: load_component()?, now_ms };
     let source_options = RocksOptions { create_if_missing: false, read_only: true, ..RocksOptions::default() };
-    let source_store = RocksStore::open(&args.from, source_options)?;
+    let place = recognise(&args.from, None)?;
+    let source_store = RocksStore::open(&place.directory, RocksOptions { layout: place.layout, ..source_options })?;
     let limits = Limits { read_only: false, ..source_store.handle().limits() };
-    let mut source = opener.source(source_store.handle())?;
+    let mut source = opener.source(source_store.handle(), place.layout)?;
     let mut adapter = Adapter::new(|| opener.target(MemoryStore::with_limits(limits)))?;
 
     let state = match begun {
@@ -93,7 +96,7 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
         }
     };
     state.write(&state_path)?;
-    let target_options = RocksOptions { durability: Durability::Always, ..RocksOptions::default() };
+    let target_options = RocksOptions { durability: Durability::Always, layout: args.target_layout(), ..RocksOptions::default() };
     let target_store = RocksStore::open(&args.to, target_options)?;
     let target = opener.target(target_store.handle())?;
     let mut migration = Migration { source, target, adapter, state, state_path };
@@ -105,6 +108,10 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl MigrateArgs {
+    fn target_layout(&self) -> Layout {
+        self.to_layout.map_or(Layout::Orbweaver, Layout::from)
+    }
+
     fn task(&self) -> anyhow::Result<Task> {
         let from = fs::canonicalize(&self.from).with_context(|| format!("cannot read {}", self.from.display()))?;
         if fs::canonicalize(&self.to).is_ok_and(|to| to == from) {
@@ -116,7 +123,7 @@ impl MigrateArgs {
         let mut lossy = self.lossy.clone();
         lossy.sort_unstable();
         lossy.dedup();
-        Ok(Task { from, to_layout: self.to_layout.clone(), databases: self.engine.databases(), lossy })
+        Ok(Task { from, to_layout: self.target_layout().name().to_owned(), databases: self.engine.databases(), lossy })
     }
 
     /// Lists the losses, and refuses those that are not allowed.
@@ -150,16 +157,15 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    fn source(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
-        self.open(store, &[])
+    fn source(&self, store: impl Store + Send + 'static, layout: Layout) -> anyhow::Result<Orbweaver> {
+        self.open(store, &self.args.camellia.settings(layout))
     }
 
     fn target(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
-        let layout: Vec<(&str, &str)> = self.args.to_layout.iter().map(|layout| ("layout", layout.as_str())).collect();
-        self.open(store, &layout)
+        self.open(store, &self.args.camellia.settings(self.args.target_layout()))
     }
 
-    fn open(&self, store: impl Store + Send + 'static, settings: &[(&str, &str)]) -> anyhow::Result<Orbweaver> {
+    fn open(&self, store: impl Store + Send + 'static, settings: &[Setting]) -> anyhow::Result<Orbweaver> {
         let environment = Box::new(HeldEnvironment::new(self.now_ms, 0));
         self.args.engine.open_in(&self.component, environment, store, settings)
     }

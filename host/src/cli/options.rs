@@ -1,10 +1,11 @@
 //! Options that several subcommands share.
 
+use super::UsageError;
 use anyhow::Context as _;
 use bytesize::ByteSize;
-use clap::Args;
+use clap::{Args, ValueEnum, value_parser};
 use orbweaver::runtime::{Component, Orbweaver};
-use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
+use orbweaver::stores::rocksdb::{Layout, RocksOptions, RocksStore, recognise};
 use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
 use orbweaver_engine::store::Store;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,102 @@ pub struct DirArgs {
     /// Directory of the database [default: data]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Layout of the database [default: that of the directory; orbweaver where there is none yet]
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    layout: Option<LayoutName>,
+    #[command(flatten)]
+    camellia: CamelliaArgs,
+}
+
+/// The layouts, as `--layout` names them.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LayoutName {
+    Orbweaver,
+    Blackwidow,
+    Nemo,
+    Ardb,
+    Camellia,
+}
+
+impl From<LayoutName> for Layout {
+    fn from(name: LayoutName) -> Self {
+        match name {
+            LayoutName::Orbweaver => Self::Orbweaver,
+            LayoutName::Blackwidow => Self::Blackwidow,
+            LayoutName::Nemo => Self::Nemo,
+            LayoutName::Ardb => Self::Ardb,
+            LayoutName::Camellia => Self::Camellia,
+        }
+    }
+}
+
+/// How Camellia's rows are read and written: what its proxy has in its configuration, not in the rows.
+#[derive(Args, Debug)]
+pub struct CamelliaArgs {
+    /// Layout camellia: the namespace in front of every key
+    #[arg(long, value_name = "TEXT")]
+    camellia_namespace: Option<String>,
+    /// Layout camellia: keys begin with eight bytes for their slot, as on HBase and TiKV
+    #[arg(long)]
+    camellia_slot_prefix: bool,
+    /// Layout camellia: encode-version of new hashes, 0 or 1
+    #[arg(long, value_name = "VERSION", value_parser = value_parser!(u8).range(0..=1))]
+    camellia_hash_version: Option<u8>,
+    /// Layout camellia: encode-version of new sets, 0 or 1
+    #[arg(long, value_name = "VERSION", value_parser = value_parser!(u8).range(0..=1))]
+    camellia_set_version: Option<u8>,
+    /// Layout camellia: encode-version of new sorted sets, 0 or 1
+    #[arg(long, value_name = "VERSION", value_parser = value_parser!(u8).range(0..=1))]
+    camellia_zset_version: Option<u8>,
+}
+
+impl CamelliaArgs {
+    /// The settings by which the engine understands a database of this layout.
+    pub fn settings(&self, layout: Layout) -> Vec<Setting> {
+        // The engine's own layout is its default.
+        let named = (layout != Layout::Orbweaver).then(|| ("layout", layout.name().to_owned()));
+        let own = if layout == Layout::Camellia { self.own() } else { Vec::new() };
+        own.into_iter().chain(named).collect()
+    }
+
+    /// What was asked for, as settings of the engine.
+    fn own(&self) -> Vec<Setting> {
+        let version = |version: Option<u8>| version.map(|version| version.to_string());
+        let settings = [
+            ("camellia-namespace", self.camellia_namespace.clone()),
+            ("camellia-slot-prefix", self.camellia_slot_prefix.then(|| "yes".to_owned())),
+            ("camellia-hash-version", version(self.camellia_hash_version)),
+            ("camellia-set-version", version(self.camellia_set_version)),
+            ("camellia-zset-version", version(self.camellia_zset_version)),
+        ];
+        settings.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+/// Whether the directory may be changed.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ReadOnlyArgs {
+    /// Open the directory without changing a file in it; commands that write are refused
+    #[arg(long)]
+    pub read_only: bool,
+}
+
+/// The clock of tools that read.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ClockArgs {
+    /// Hold the clock at this Unix time in milliseconds: which keys have expired is as of then
+    #[arg(long, value_name = "UNIX_MS")]
+    pub now: Option<u64>,
+}
+
+/// A setting of the engine.
+pub type Setting = (&'static str, String);
+
+/// An open database, and the settings by which the engine understands it.
+pub struct Database {
+    pub store: RocksStore,
+    pub layout: Layout,
+    pub settings: Vec<Setting>,
 }
 
 impl DirArgs {
@@ -28,22 +125,42 @@ impl DirArgs {
     }
 
     /// Opens a database that is there.
-    pub fn open_existing(&self) -> anyhow::Result<RocksStore> {
-        self.open(RocksOptions { create_if_missing: false, ..RocksOptions::default() })
+    pub fn open_existing(&self, access: ReadOnlyArgs) -> anyhow::Result<Database> {
+        self.open(RocksOptions { create_if_missing: false, read_only: access.read_only, ..RocksOptions::default() })
     }
 
     /// Opens a database; makes a new one in a directory that was named.
-    pub fn open_or_create(&self) -> anyhow::Result<RocksStore> {
-        self.open(RocksOptions { create_if_missing: self.dir.is_some(), ..RocksOptions::default() })
+    pub fn open_or_create(&self, access: ReadOnlyArgs) -> anyhow::Result<Database> {
+        self.open(RocksOptions { create_if_missing: self.dir.is_some(), read_only: access.read_only, ..RocksOptions::default() })
     }
 
-    /// Opens the database as the options say.
-    pub fn open(&self, options: RocksOptions) -> anyhow::Result<RocksStore> {
-        let opened = RocksStore::open(self.path(), options);
-        if self.dir.is_none() {
-            return opened.context("cannot open the database in the directory `data`; another one is named with --dir");
+    /// Opens the database as the options say, with the layout that the directory has.
+    pub fn open(&self, options: RocksOptions) -> anyhow::Result<Database> {
+        let opened = recognise(self.path(), self.layout.map(Layout::from)).and_then(|place| {
+            let options = RocksOptions { layout: place.layout, ..options };
+            Ok((RocksStore::open(&place.directory, options)?, place.layout))
+        });
+        let opened = match (opened, &self.dir) {
+            (opened, None) => opened.context("cannot open the database in the directory `data`; another one is named with --dir")?,
+            (opened, Some(_)) => opened?,
+        };
+        let (store, layout) = opened;
+        Ok(Database { store, layout, settings: self.settings(layout)? })
+    }
+
+    /// The layout of a database that has no directory.
+    pub fn layout_in_memory(&self) -> Layout {
+        self.layout.map_or(Layout::Orbweaver, Layout::from)
+    }
+
+    /// The settings by which the engine understands a database of this layout.
+    pub fn settings(&self, layout: Layout) -> anyhow::Result<Vec<Setting>> {
+        if layout != Layout::Camellia
+            && let Some((name, _)) = self.camellia.own().first()
+        {
+            return Err(UsageError(format!("--{name} is for the layout camellia, and this one is {}", layout.name())).into());
         }
-        Ok(opened?)
+        Ok(self.camellia.settings(layout))
     }
 }
 
@@ -51,7 +168,7 @@ impl DirArgs {
 #[derive(Args, Debug)]
 pub struct EngineArgs {
     /// How many dbs there are for SELECT
-    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = value_parser!(u16).range(1..=1024))]
     databases: u16,
     /// Most memory of the engine; a call that needs more ends with an error to its client. 4 GiB at most
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = memory_limit)]
@@ -71,14 +188,14 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// Opens the component on a store.
-    pub fn open(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
-        self.open_with(store, &[])
+    /// Opens the component on a database, with the clock held where that was asked for.
+    pub fn open(&self, database: &Database, clock: ClockArgs) -> anyhow::Result<Orbweaver> {
+        self.open_with(database.store.handle(), &database.settings, clock.now)
     }
 
     /// Opens the component on a store, with settings beside those of the options.
-    pub fn open_with(&self, store: impl Store + Send + 'static, settings: &[(&str, &str)]) -> anyhow::Result<Orbweaver> {
-        self.open_in(&load_component()?, self.environment(), store, settings)
+    pub fn open_with(&self, store: impl Store + Send + 'static, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
+        self.open_in(&load_component()?, self.environment(now_ms), store, settings)
     }
 
     /// Opens a component that is loaded already, with a clock and randomness of the caller's.
@@ -87,7 +204,7 @@ impl EngineArgs {
         component: &Component,
         environment: Box<dyn Environment + Send>,
         store: impl Store + Send + 'static,
-        settings: &[(&str, &str)],
+        settings: &[Setting],
     ) -> anyhow::Result<Orbweaver> {
         let builder = Orbweaver::builder()
             .memory_limit(bytes(self.memory_limit))
@@ -99,11 +216,13 @@ impl EngineArgs {
         Ok(builder.open(component, Box::new(store))?)
     }
 
-    /// The clock and the randomness that the engine gets.
-    pub fn environment(&self) -> Box<dyn Environment + Send> {
-        match (self.clock_ms, self.seed) {
-            (Some(now_ms), Some(seed)) => Box::new(HeldEnvironment::new(now_ms, seed)),
-            _ => Box::new(SystemEnvironment::default()),
+    /// The randomness that the engine gets, and its clock, held at `now_ms` where that is given.
+    pub fn environment(&self, now_ms: Option<u64>) -> Box<dyn Environment + Send> {
+        let mut system = SystemEnvironment::default();
+        match (self.clock_ms, self.seed, now_ms) {
+            (Some(now_ms), Some(seed), _) => Box::new(HeldEnvironment::new(now_ms, seed)),
+            (_, _, Some(now_ms)) => Box::new(HeldEnvironment::new(now_ms, system.random())),
+            _ => Box::new(system),
         }
     }
 

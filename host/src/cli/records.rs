@@ -1,6 +1,6 @@
 //! `orbweaver records`: the raw records of a store, which the engine does not see.
 
-use super::options::DirArgs;
+use super::options::{DirArgs, ReadOnlyArgs};
 use super::output::{Output, byte_progress, count_progress, open_input};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -20,10 +20,14 @@ const BATCH_BYTES: usize = 1 << 20;
 #[derive(Debug, Subcommand)]
 pub enum RecordsVerb {
     /// Write every record.
-    #[command(after_help = "Example:\n  orbweaver records export --dir data --output records.jsonl")]
+    #[command(after_help = "Examples:
+  orbweaver records export --dir data --output records.jsonl
+  orbweaver records export --dir /var/ardb/data --read-only")]
     Export(ExportArgs),
     /// Read records into an empty database.
-    #[command(after_help = "Example:\n  orbweaver records import --dir copy records.jsonl")]
+    #[command(after_help = "Examples:
+  orbweaver records import --dir copy records.jsonl
+  orbweaver records import --dir copy --layout blackwidow records.jsonl")]
     Import(ImportArgs),
 }
 
@@ -32,6 +36,8 @@ pub enum RecordsVerb {
 pub struct ExportArgs {
     #[command(flatten)]
     dir: DirArgs,
+    #[command(flatten)]
+    access: ReadOnlyArgs,
     /// File to write; one that exists is replaced [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -69,7 +75,7 @@ pub fn records(verb: &RecordsVerb) -> anyhow::Result<ExitCode> {
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
-    let store = args.dir.open_existing()?;
+    let store = args.dir.open_existing(args.access)?.store;
     let mut output = Output::create(args.output.as_deref())?;
     let progress = count_progress("records");
     for name in store.keyspaces()? {
@@ -99,7 +105,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let (mut input, size) = open_input(args.file.as_deref())?;
-    let store = args.dir.open_or_create()?;
+    let store = args.dir.open_or_create(ReadOnlyArgs { read_only: false })?.store;
     if !args.force {
         for name in store.keyspaces()? {
             if !is_empty(&store, &name)? {
@@ -146,9 +152,6 @@ struct Importer {
 impl Importer {
     fn add(&mut self, line: &[u8]) -> anyhow::Result<()> {
         let record: Record = serde_json::from_slice(line)?;
-        if record.k.is_empty() {
-            bail!("a key must not be empty");
-        }
         let keyspace = match self.keyspaces.get(&record.keyspace) {
             Some(&keyspace) => keyspace,
             None => {

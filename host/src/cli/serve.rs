@@ -1,13 +1,13 @@
 //! `orbweaver serve`.
 
 use super::UsageError;
-use super::options::{DirArgs, EngineArgs, bytes};
+use super::options::{DirArgs, EngineArgs, ReadOnlyArgs, bytes};
 use anyhow::Context as _;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{Server, ServerOptions, Stopper};
-use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
+use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore};
 use orbweaver_engine::events::Classes;
 use orbweaver_engine::store::MemoryStore;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -30,11 +30,15 @@ const OTHER_FILES: u64 = 1100;
   orbweaver serve --dir /var/lib/orbweaver --durability always
   orbweaver serve --listen 0.0.0.0:6379 --password-file /etc/orbweaver/password
   orbweaver serve --store memory --listen 127.0.0.1:7000
+  orbweaver serve --dir /var/pika/db --read-only
+  orbweaver serve --dir for-pika --layout blackwidow
 
 Then: redis-cli -p 6379")]
 pub struct ServeArgs {
     #[command(flatten)]
     dir: DirArgs,
+    #[command(flatten)]
+    access: ReadOnlyArgs,
     /// Address and port to listen on; one that other machines can reach needs a password
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
     listen: String,
@@ -137,11 +141,11 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     }
     let options = server_options(args);
     // Opened before the address is bound: whoever can connect is served.
-    let (orbweaver, store) = open(args, password.as_deref())?;
+    let Data { orbweaver, store, layout } = open(args, password.as_deref())?;
     let server = Server::bind(address, orbweaver, options)
         .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
     stop_on_signals(server.stopper()).context("cannot wait for signals")?;
-    announce(args, server.address());
+    announce(args, layout, server.address());
     server.run()?;
     if let Some(store) = store {
         store.sync().context("what was written last may not have reached the disk")?;
@@ -181,18 +185,37 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     Ok(addresses.next().ok_or_else(|| wrong("no such address"))?)
 }
 
-/// The component on the store of the options, and the store where it has something to sync.
-fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<(Orbweaver, Option<RocksStore>)> {
-    let settings = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.as_str())];
+/// What is served.
+struct Data {
+    orbweaver: Orbweaver,
+    /// The store, where it has something to sync.
+    store: Option<RocksStore>,
+    layout: Layout,
+}
+
+/// The component on the store of the options.
+fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<Data> {
+    let own = [("password", password.unwrap_or_default().to_owned()), ("notify-keyspace-events", args.notify_keyspace_events.clone())];
     match args.store {
-        StoreKind::Memory => Ok((args.engine.open_with(MemoryStore::new(), &settings)?, None)),
+        StoreKind::Memory if args.access.read_only => {
+            Err(UsageError("--read-only is for a directory, not for --store memory".into()).into())
+        }
+        StoreKind::Memory => {
+            let layout = args.dir.layout_in_memory();
+            let settings = [args.dir.settings(layout)?, own.into()].concat();
+            Ok(Data { orbweaver: args.engine.open_with(MemoryStore::new(), &settings, None)?, store: None, layout })
+        }
         StoreKind::Rocksdb => {
-            let store = args.dir.open(RocksOptions {
+            let database = args.dir.open(RocksOptions {
                 durability: args.durability.into(),
                 block_cache_bytes: bytes(args.cache_size),
+                read_only: args.access.read_only,
                 ..RocksOptions::default()
             })?;
-            Ok((args.engine.open_with(store.handle(), &settings)?, Some(store)))
+            let (store, layout) = (database.store, database.layout);
+            let settings = [database.settings, own.into()].concat();
+            let orbweaver = args.engine.open_with(store.handle(), &settings, None)?;
+            Ok(Data { orbweaver, store: (!args.access.read_only).then_some(store), layout })
         }
     }
 }
@@ -205,6 +228,7 @@ fn server_options(args: &ServeArgs) -> ServerOptions {
         max_output_bytes: bytes(args.max_output),
         max_pending_bytes: bytes(args.max_pending),
         idle_timeout: (!timeout.is_zero()).then_some(timeout),
+        read_only: args.access.read_only,
         facts: describe(args).into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
     }
 }
@@ -245,13 +269,15 @@ fn durability_name(kind: DurabilityKind) -> String {
     kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-fn announce(args: &ServeArgs, address: SocketAddr) {
+fn announce(args: &ServeArgs, layout: Layout, address: SocketAddr) {
     let data = match args.store {
         StoreKind::Memory => "in memory, gone when the server stops".to_owned(),
+        StoreKind::Rocksdb if args.access.read_only => format!("in {} (rocksdb, read-only)", args.dir.path().display()),
         StoreKind::Rocksdb => format!("in {} (rocksdb, durability {})", args.dir.path().display(), durability_name(args.durability)),
     };
+    let layout = if layout == Layout::Orbweaver { String::new() } else { format!(" of the layout {}", layout.name()) };
     let host = if address.ip().is_loopback() { String::new() } else { format!(" -h {}", address.ip()) };
-    tracing::info!("listening on {address}; data {data}; connect with: redis-cli{host} -p {}", address.port());
+    tracing::info!("listening on {address}; data{layout} {data}; connect with: redis-cli{host} -p {}", address.port());
 }
 
 fn stop_on_signals(stopper: Stopper) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use super::clients::Clients;
 use super::facts::Facts;
+use super::options::ServerOptions;
 use crate::runtime::Orbweaver;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ const TELL_PERIOD: Duration = Duration::from_secs(1);
 pub struct Housekeeping {
     facts: Facts,
     idle_timeout: Option<Duration>,
+    /// The store may be written.
+    sweeps: bool,
     next_sweep: Instant,
     /// The last step left something to do.
     more_to_sweep: bool,
@@ -25,9 +28,10 @@ pub struct Housekeeping {
 }
 
 impl Housekeeping {
-    pub fn new(facts: Facts, idle_timeout: Option<Duration>) -> Self {
+    pub fn new(facts: Facts, options: &ServerOptions) -> Self {
         let now = Instant::now();
-        Self { facts, idle_timeout, next_sweep: now, more_to_sweep: false, next_tell: now }
+        let (idle_timeout, sweeps) = (options.idle_timeout, !options.read_only);
+        Self { facts, idle_timeout, sweeps, next_sweep: now, more_to_sweep: false, next_tell: now }
     }
 
     /// How long the server may wait for its clients.
@@ -38,27 +42,32 @@ impl Housekeeping {
     /// Does what is due. `served` says whether clients were served in this turn: they go before the sweep. Returns whether keys
     /// or fields have expired, so that somebody may have to be told.
     pub fn work(&mut self, orbweaver: &mut Orbweaver, clients: &mut Clients, served: bool) -> bool {
-        let mut have_expired = false;
         let now = Instant::now();
         if now >= self.next_tell {
             self.next_tell = now + TELL_PERIOD;
             clients.close_silent(self.idle_timeout, orbweaver);
             orbweaver.tell(self.facts.now(orbweaver.traps()));
         }
-        if now >= self.next_sweep || (self.more_to_sweep && !served) {
-            self.next_sweep = now + SWEEP_PERIOD;
-            match orbweaver.sweep(SWEEP_BUDGET) {
-                Ok(swept) => {
-                    self.more_to_sweep = swept.more;
-                    have_expired = swept.expired_keys + swept.records > 0;
-                }
-                Err(error) => {
-                    tracing::error!("the sweep failed and rests for {} seconds: {error}", SWEEP_REST.as_secs());
-                    self.more_to_sweep = false;
-                    self.next_sweep = now + SWEEP_REST;
-                }
+        if now < self.next_sweep && (!self.more_to_sweep || served) {
+            return false;
+        }
+        self.next_sweep = now + SWEEP_PERIOD;
+        self.sweeps && self.sweep(orbweaver)
+    }
+
+    /// One step of the sweep. Returns whether keys or fields have expired.
+    fn sweep(&mut self, orbweaver: &mut Orbweaver) -> bool {
+        match orbweaver.sweep(SWEEP_BUDGET) {
+            Ok(swept) => {
+                self.more_to_sweep = swept.more;
+                swept.expired_keys + swept.records > 0
+            }
+            Err(error) => {
+                tracing::error!("the sweep failed and rests for {} seconds: {error}", SWEEP_REST.as_secs());
+                self.more_to_sweep = false;
+                self.next_sweep += SWEEP_REST;
+                false
             }
         }
-        have_expired
     }
 }

@@ -106,7 +106,7 @@ impl Server {
         let facts = Facts::new(address, &options);
         Ok(Self {
             clients: Clients::new(poll.registry().try_clone()?, &options),
-            housekeeping: Housekeeping::new(facts, options.idle_timeout),
+            housekeeping: Housekeeping::new(facts, &options),
             wake_at: None,
             known_traps: orbweaver.traps(),
             poll,

@@ -16,6 +16,8 @@ pub struct ServerOptions {
     pub max_pending_bytes: usize,
     /// Close a connection that has been silent for so long. Default: never.
     pub idle_timeout: Option<Duration>,
+    /// The store refuses to be written: nothing is swept. Default: false.
+    pub read_only: bool,
     /// What INFO shows beside what the server and the engine know themselves: `section.name` and a text.
     pub facts: Vec<(String, String)>,
 }
@@ -28,6 +30,7 @@ impl Default for ServerOptions {
             max_output_bytes: 1 << 30,
             max_pending_bytes: 2 << 30,
             idle_timeout: None,
+            read_only: false,
             facts: Vec::new(),
         }
     }

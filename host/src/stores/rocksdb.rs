@@ -1,24 +1,38 @@
 //! The store of the main job: RocksDB, with a column family for each keyspace.
 //!
-//! [`RocksStore`] is the open database and may be shared; each thread works through a [`RocksHandle`] of its own. Transactions
+//! [`RocksStore`] is the open store and may be shared; each thread works through a [`RocksHandle`] of its own. Transactions
 //! hold locks on their lock keys (they block in `begin` and never meet a conflict) and read from a snapshot. The write-ahead log
 //! is always written, and one write carries a whole batch, so a commit is atomic across crashes.
+//!
+//! The directory of a foreign layout may hold several databases ([`Layout`]). They are one store: a state is a snapshot of each,
+//! taken between commits, and a batch for several of them goes through a journal.
 
+mod commit;
+mod database;
+mod directory;
 mod handle;
+mod journal;
+mod layout;
+mod merges;
 mod options;
 mod orders;
 mod reclaim;
+mod recognition;
 
 pub use handle::RocksHandle;
+pub use layout::Layout;
 pub use options::{Durability, RocksOptions};
+pub use recognition::{Place, recognise};
 
 use super::background::Background;
 use super::locks::KeyLocks;
 use super::revisions::Revisions;
+use database::Database;
+use directory::Contents;
+use options::Memory;
 use orbweaver_engine::store::{Limits, Order, StoreError};
 use parking_lot::{Mutex, RwLock};
-use rocksdb::{Cache, ColumnFamilyDescriptor, DBWithThreadMode, ErrorKind, MultiThreaded, Options, WriteOptions};
-use std::collections::{BTreeMap, BTreeSet};
+use rocksdb::{BoundColumnFamily, DBWithThreadMode, ErrorKind, MultiThreaded, WriteOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,20 +63,20 @@ struct Inner {
 
 /// What handles and background threads share.
 struct Shared {
-    db: Db,
+    /// Those of the layout, in its order; some may not be there yet.
+    databases: Vec<Database>,
     path: PathBuf,
     options: RocksOptions,
-    cache: Cache,
+    memory: Memory,
     locks: KeyLocks,
     revisions: Revisions,
     /// How many handles there are.
     handles: AtomicUsize,
-    /// Keeps an exclusive commit and the change of the epoch together, as seen by those who take a snapshot.
+    /// Keeps together, as seen by those who take snapshots: an exclusive commit and the change of the epoch; what a commit writes
+    /// into several databases.
     publishing: RwLock<()>,
-    /// The orders of all keyspaces. Held while one is created.
-    orders: Mutex<BTreeMap<String, Order>>,
-    /// What keyspaces were created with while the database was open: their comparators must outlive it.
-    created: Mutex<Vec<Options>>,
+    /// Held while databases are created.
+    creating: Mutex<()>,
     /// Why nothing is written any more, once the outcome of a write is unknown.
     poison: OnceLock<String>,
     syncs: AtomicU64,
@@ -70,43 +84,32 @@ struct Shared {
 }
 
 impl RocksStore {
-    /// Opens the database in the directory `path`, creating it with the keyspaces of the default layout where there is none.
+    /// Opens the store in the directory `path`, which is of the layout that the options name. Where there is none yet, a store of
+    /// our own gets the keyspaces of its layout at once; the databases of foreign layouts are created by the first commit that
+    /// writes.
     ///
     /// # Errors
-    /// [`StoreError::Io`], with a text for people: the directory is in use, missing, not a database, or not permitted.
+    /// [`StoreError::Io`], with a text for people: the directory is in use, missing, not a database, not whole, or not permitted.
     /// [`StoreError::Corrupt`] where RocksDB finds its files damaged.
     pub fn open(path: &Path, options: RocksOptions) -> Result<Self, StoreError> {
-        let exists = check_directory(path, &options)?;
-        let db_options = options::database(&options);
-        let cache = options::block_cache(&options);
-        let mut names: BTreeSet<String> = BTreeSet::new();
-        if exists {
-            names.extend(Db::list_cf(&db_options, path).map_err(|error| open_error(path, &error))?);
+        check_directory(path, &options)?;
+        let memory = Memory::new(&options);
+        let plans = options.layout.databases().iter();
+        let databases = plans.map(|plan| Database::new(path, plan, &options, &memory)).collect::<Result<Vec<_>, _>>()?;
+        if !options.layout.is_foreign() {
+            databases.iter().try_for_each(|database| database.create(&options, &memory))?;
         }
-        if !options.read_only {
-            names.extend(options::KEYSPACES.map(String::from));
-        }
-        let known = orders::read(path)?;
-        let order = |name: &String| known.get(name).copied().unwrap_or(Order::Bytes);
-        let orders: BTreeMap<String, Order> = names.into_iter().map(|name| (name.clone(), order(&name))).collect();
-        let descriptors =
-            orders.iter().map(|(name, &order)| ColumnFamilyDescriptor::new(name, options::keyspace(name, order, &options, &cache)));
-        let db = if options.read_only {
-            Db::open_cf_descriptors_read_only(&db_options, path, descriptors, false)
-        } else {
-            Db::open_cf_descriptors(&db_options, path, descriptors)
-        };
+        commit::finish_interrupted(path, &databases, options.read_only)?;
         let shared = Arc::new(Shared {
-            db: db.map_err(|error| open_error(path, &error))?,
+            databases,
             path: path.to_owned(),
             options,
-            cache,
+            memory,
             locks: KeyLocks::new(),
             revisions: Revisions::new(),
             handles: AtomicUsize::new(0),
             publishing: RwLock::new(()),
-            orders: Mutex::new(orders),
-            created: Mutex::default(),
+            creating: Mutex::new(()),
             poison: OnceLock::new(),
             syncs: AtomicU64::new(0),
             deleted: reclaim::Queue::default(),
@@ -124,13 +127,17 @@ impl RocksStore {
         RocksHandle::new(Arc::clone(&self.inner))
     }
 
-    /// The names of all keyspaces in the directory, in byte order: also those that the default layout does not know.
+    /// The names of all keyspaces in the directory, in byte order: also those that the layout does not know.
     ///
     /// # Errors
     /// [`StoreError::Io`] where the directory cannot be read.
     pub fn keyspaces(&self) -> Result<Vec<String>, StoreError> {
         let shared = &self.inner.shared;
-        let mut names = Db::list_cf(&Options::default(), &shared.path).map_err(|error| open_error(&shared.path, &error))?;
+        let mut names = Vec::new();
+        for database in &shared.databases {
+            let families = database.families_on_disk()?.into_iter();
+            names.extend(families.map(|family| shared.options.layout.keyspace(database.folder(), &family)));
+        }
         names.sort_unstable();
         Ok(names)
     }
@@ -138,7 +145,9 @@ impl RocksStore {
     /// The order of a keyspace: bytes where there is none of that name.
     #[must_use]
     pub fn order(&self, keyspace: &str) -> Order {
-        self.inner.shared.orders.lock().get(keyspace).copied().unwrap_or(Order::Bytes)
+        let (shared, layout) = (&self.inner.shared, self.inner.shared.options.layout);
+        let place = layout.locate(keyspace).and_then(|(at, family)| Some((shared.databases.get(at)?, family)));
+        place.and_then(|(database, family)| database.order(layout, family)).unwrap_or(Order::Bytes)
     }
 
     /// Writes everything that was committed through to the disk, whatever the durability: for a stop that people wait for.
@@ -167,40 +176,53 @@ fn start_background(shared: &Arc<Shared>) -> io::Result<Vec<Background>> {
         background.push(Background::every("orbweaver-sync", Duration::from_secs(1), move || shared.sync())?);
     }
     let shared = Arc::clone(shared);
-    let reclaim = move || shared.deleted.work(&shared.db, shared.options.reclaim_bytes);
+    let reclaim = move || shared.deleted.work(&shared.databases, shared.options.reclaim_bytes);
     background.push(Background::every("orbweaver-reclaim", RECLAIM_PERIOD, reclaim)?);
     Ok(background)
 }
 
 impl Shared {
-    /// Writes the log through to the disk. A failure poisons the store: what was lost may have been acknowledged.
+    /// A column family, created where it is not there. The first one of a foreign layout brings all databases of the layout with it:
+    /// its programs expect them together.
+    fn create(&self, database: usize, family: &str, order: Order) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
+        let _creating = self.creating.lock();
+        self.databases.iter().try_for_each(|database| database.create(&self.options, &self.memory))?;
+        let database = self.databases.get(database).ok_or_else(|| StoreError::Io("no such database".into()))?;
+        database.create_family(family, order, &self.options, &self.memory)
+    }
+
+    /// Writes the logs through to the disk. A failure poisons the store: what was lost may have been acknowledged.
     fn sync(&self) {
         if self.poison.get().is_some() {
             return;
         }
-        match self.db.flush_wal(true) {
-            Ok(()) => {
-                self.syncs.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(error) => {
-                self.poison(&error);
+        for db in self.databases.iter().filter_map(Database::get) {
+            if let Err(error) = db.flush_wal(true) {
+                self.poison(&error.to_string());
+                return;
             }
         }
+        self.syncs.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Refuses all further writes, and returns the error of this one.
-    fn poison(&self, error: &rocksdb::Error) -> StoreError {
-        StoreError::UnknownOutcome(self.poison.get_or_init(|| error.to_string()).clone())
+    fn poison(&self, error: &str) -> StoreError {
+        StoreError::UnknownOutcome(self.poison.get_or_init(|| error.to_owned()).clone())
     }
 
     fn check_poison(&self) -> Result<(), StoreError> {
         self.poison.get().map_or(Ok(()), |text| Err(StoreError::UnknownOutcome(text.clone())))
     }
 
+    /// Whether a commit is on the disk before it is acknowledged.
+    fn must_sync(&self) -> bool {
+        self.options.durability == Durability::Always
+    }
+
     /// How the log is written: always, and synced where that is asked for.
     fn write_options(&self) -> WriteOptions {
         let mut write = WriteOptions::default();
-        write.set_sync(self.options.durability == Durability::Always);
+        write.set_sync(self.must_sync());
         write
     }
 }
@@ -211,62 +233,41 @@ impl Drop for Inner {
             self.shared.sync();
         }
         // A compaction may take minutes: it ends here and is done another time.
-        self.shared.db.cancel_all_background_work(true);
+        for db in self.shared.databases.iter().filter_map(Database::get) {
+            db.cancel_all_background_work(true);
+        }
         self.background.clear();
     }
 }
 
-/// Whether `path` holds a database already. Refuses what RocksDB would report less clearly, or would write into.
-fn check_directory(path: &Path, options: &RocksOptions) -> Result<bool, StoreError> {
-    let shown = path.display();
-    let io_error = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => StoreError::Io(format!("permission denied on {shown}")),
-        io::ErrorKind::NotADirectory => StoreError::Io(format!("{shown} is not a directory")),
-        _ => StoreError::Io(format!("cannot read {shown}: {error}")),
-    };
-    let create = options.create_if_missing && !options.read_only;
-    let mut only_remains = true;
-    match std::fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(io_error(error)),
-        Ok(entries) => {
-            for entry in entries {
-                let name = entry.map_err(io_error)?.file_name();
-                let name = name.to_string_lossy();
-                if name == "CURRENT" {
-                    return Ok(true);
-                }
-                only_remains &= is_remains(&name);
-            }
+/// Refuses a directory that holds nothing of the layout, or only a part of it.
+fn check_directory(path: &Path, options: &RocksOptions) -> Result<(), StoreError> {
+    let (shown, plans) = (path.display(), options.layout.databases());
+    let mut missing = Vec::new();
+    let (mut exists, mut data) = (false, false);
+    for plan in plans {
+        let contents = Contents::of(&plan.path(path))?;
+        exists |= contents.database;
+        data |= contents.data;
+        if !contents.database {
+            missing.push(plan.folder);
+        }
+        if contents.others && !contents.database {
+            return Err(StoreError::Io(format!("{} is not a RocksDB database: it holds other files", plan.path(path).display())));
         }
     }
-    match (only_remains, create) {
-        (true, true) => Ok(false),
-        (true, false) => Err(StoreError::Io(format!("there is no database in {shown}"))),
-        (false, _) => Err(StoreError::Io(format!("{shown} is not a RocksDB database: it holds other files"))),
+    // Those that hold nothing may have been left by a creation that was interrupted.
+    if data && !missing.is_empty() {
+        return Err(directory::not_whole(
+            path,
+            &format!("of the databases of {}, {} is missing", options.layout.name(), missing.join(", ")),
+        ));
     }
-}
-
-/// Whether RocksDB leaves a file of this name when it is stopped while it creates a database.
-fn is_remains(name: &str) -> bool {
-    let begins = ["LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-"].iter().any(|start| name.starts_with(start));
-    begins || name.ends_with(".dbtmp")
-}
-
-/// What a failed open means. RocksDB tells these cases apart by their texts alone.
-fn open_error(path: &Path, error: &rocksdb::Error) -> StoreError {
-    let (text, path) = (error.to_string(), path.display());
-    if text.contains("lock hold by current process") {
-        StoreError::Io(format!("{path} is open already in this process"))
-    } else if text.contains("While lock file") {
-        StoreError::Io(format!("{path} is in use by another process"))
-    } else if text.contains("Permission denied") {
-        StoreError::Io(format!("permission denied on {path}"))
-    } else if error.kind() == ErrorKind::Corruption {
-        StoreError::Corrupt(format!("{path}: {text}"))
-    } else {
-        StoreError::Io(format!("cannot open {path}: {text}"))
+    let create = options.create_if_missing && !options.read_only;
+    if !exists && !create {
+        return Err(StoreError::Io(format!("there is no database in {shown}")));
     }
+    Ok(())
 }
 
 /// What a failed read means.

@@ -18,7 +18,7 @@ pub struct Task {
     /// The directory of the source.
     pub from: PathBuf,
     /// The layout of the target, where it was named.
-    pub to_layout: Option<String>,
+    pub to_layout: String,
     /// How many dbs there are.
     pub databases: u16,
     /// What may be lost.
@@ -119,7 +119,7 @@ mod tests {
 
     fn state() -> State {
         let lossy = vec![Loss::Milliseconds, Loss::LongKeys];
-        State::new(Task { from: "old".into(), to_layout: Some("nemo".into()), databases: 16, lossy }, 1, 2, true)
+        State::new(Task { from: "old".into(), to_layout: "nemo".into(), databases: 16, lossy }, 1, 2, true)
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
-use super::reclaim::Deleted;
 use super::{Db, Inner, LIMITS, Shared, options, read_error};
 use crate::stores::locks::Held;
 use bytes::Bytes;
 use orbweaver_engine::store::{
-    Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError, prefix_end,
+    Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError, prefix_end,
 };
-use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode, WriteBatch};
+use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,9 +19,9 @@ pub struct RocksHandle {
 }
 
 /// The open transaction.
-struct Open {
-    kind: Kind,
-    held: Held,
+pub(super) struct Open {
+    pub kind: Kind,
+    pub held: Held,
     /// The last commit when the state was taken.
     last: u64,
     /// How many commits had started when the state was taken. A state without a snapshot ends with the next one.
@@ -30,7 +29,7 @@ struct Open {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Read,
     Keys,
     Exclusive,
@@ -44,50 +43,92 @@ self_cell!(
     }
 );
 
-/// What a handle borrows from the database.
-struct State<'db> {
-    shared: &'db Shared,
-    keyspaces: Vec<OpenKeyspace<'db>>,
-    snapshot: Option<SnapshotWithThreadMode<'db, Db>>,
+/// What a handle borrows from the databases.
+pub(super) struct State<'db> {
+    pub shared: &'db Shared,
+    pub keyspaces: Vec<OpenKeyspace<'db>>,
+    /// One for each database, `None` where it was not there; empty while the state is read without.
+    snapshots: Vec<Option<SnapshotWithThreadMode<'db, Db>>>,
 }
 
-struct OpenKeyspace<'db> {
-    name: String,
-    order: Order,
-    cf: Arc<BoundColumnFamily<'db>>,
+pub(super) struct OpenKeyspace<'db> {
+    pub order: Order,
+    /// The position of its database.
+    pub database: usize,
+    pub family_name: String,
+    /// `None` where it was not there when the transaction began: there are no records.
+    pub family: Option<Arc<BoundColumnFamily<'db>>>,
     filter_prefix: Option<usize>,
 }
 
+/// A keyspace, and how the transaction's state of it is read.
+struct View<'s, 'db> {
+    db: &'db Db,
+    family: &'s Arc<BoundColumnFamily<'db>>,
+    read: ReadOptions,
+}
+
 impl<'db> State<'db> {
-    fn keyspace(&self, keyspace: Keyspace) -> Result<&OpenKeyspace<'db>, StoreError> {
+    pub fn keyspace(&self, keyspace: Keyspace) -> Result<&OpenKeyspace<'db>, StoreError> {
         let position = usize::try_from(keyspace.0).ok();
         position.and_then(|at| self.keyspaces.get(at)).ok_or_else(|| StoreError::Io(format!("keyspace {} is not open", keyspace.0)))
     }
 
+    /// The database of a keyspace; `None` where it is not there yet.
+    pub fn database(&self, keyspace: &OpenKeyspace<'db>) -> Option<&'db Db> {
+        self.shared.databases.get(keyspace.database)?.get()
+    }
+
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
-        let position = match self.keyspaces.iter().position(|open| open.name == name && open.order == order) {
+        let layout = self.shared.options.layout;
+        let place = layout.locate(name).and_then(|(at, family)| Some((at, family, self.shared.databases.get(at)?)));
+        let (at, family, database) = place.ok_or_else(|| StoreError::Io(format!("the layout {} has no keyspace {name}", layout.name())))?;
+        let is_open = |open: &OpenKeyspace<'_>| open.database == at && open.family_name == family && open.order == order;
+        let position = match self.keyspaces.iter().position(is_open) {
             Some(position) => position,
             None => {
-                let cf = find_or_create(self.shared, name, order)?;
-                self.keyspaces.push(OpenKeyspace { name: name.into(), order, cf, filter_prefix: options::filter_prefix(name) });
+                database.declare(layout, family, order)?;
+                self.keyspaces.push(OpenKeyspace {
+                    order,
+                    database: at,
+                    family_name: family.to_owned(),
+                    family: database.family(family),
+                    filter_prefix: options::filter_prefix(layout, name),
+                });
                 self.keyspaces.len() - 1
             }
         };
         u32::try_from(position).map(Keyspace).map_err(|_| StoreError::Io("too many keyspaces".into()))
     }
 
-    /// Options for reading the transaction's state.
-    fn read_options(&self) -> ReadOptions {
-        let mut read = ReadOptions::default();
-        if let Some(snapshot) = &self.snapshot {
-            read.set_snapshot(snapshot);
+    /// Creates a keyspace that is not there, and what has to be there before it.
+    pub fn create(&mut self, keyspace: Keyspace) -> Result<(), StoreError> {
+        let open = usize::try_from(keyspace.0).ok().and_then(|at| self.keyspaces.get_mut(at));
+        let Some(open) = open else { return Ok(()) };
+        open.family = Some(self.shared.create(open.database, &open.family_name, open.order)?);
+        Ok(())
+    }
+
+    /// Looks for the keyspaces that were not there: others may have created them.
+    fn find_created(&mut self) {
+        for keyspace in self.keyspaces.iter_mut().filter(|keyspace| keyspace.family.is_none()) {
+            keyspace.family = self.shared.databases.get(keyspace.database).and_then(|database| database.family(&keyspace.family_name));
         }
-        read
+    }
+
+    /// How the transaction's state of a keyspace is read; `None` where it holds nothing because it is not there.
+    fn view<'s>(&'s self, keyspace: &'s OpenKeyspace<'db>) -> Option<View<'s, 'db>> {
+        let (db, family) = (self.database(keyspace)?, keyspace.family.as_ref()?);
+        let mut read = ReadOptions::default();
+        if !self.snapshots.is_empty() {
+            read.set_snapshot(self.snapshots.get(keyspace.database)?.as_ref()?);
+        }
+        Some(View { db, family, read })
     }
 
     fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        let cf = &self.keyspace(keyspace)?.cf;
-        let value = self.shared.db.get_pinned_cf_opt(cf, key, &self.read_options()).map_err(|error| read_error(&error))?;
+        let Some(view) = self.view(self.keyspace(keyspace)?) else { return Ok(None) };
+        let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
         Ok(value.map(|value| Bytes::copy_from_slice(&value)))
     }
 
@@ -97,11 +138,10 @@ impl<'db> State<'db> {
         let mut names: Vec<Keyspace> = keys.iter().map(|(keyspace, _)| *keyspace).collect();
         names.sort_unstable();
         names.dedup();
-        let read = self.read_options();
         for name in names {
-            let cf = &self.keyspace(name)?.cf;
+            let Some(view) = self.view(self.keyspace(name)?) else { continue };
             let wanted = || keys.iter().zip(0..).filter(|((keyspace, _), _)| *keyspace == name);
-            let got = self.shared.db.batched_multi_get_cf_opt(cf, wanted().map(|((_, key), _)| key.as_ref()), false, &read);
+            let got = view.db.batched_multi_get_cf_opt(view.family, wanted().map(|((_, key), _)| key.as_ref()), false, &view.read);
             for ((_, position), value) in wanted().zip(got) {
                 let value = value.map_err(|error| read_error(&error))?;
                 if let Some(slot) = values.get_mut::<usize>(position) {
@@ -120,10 +160,10 @@ impl<'db> State<'db> {
             // The smallest key behind another one. The other orders have no such thing: there the first key is passed over.
             first.push(0);
         }
-        if range.end.as_ref().is_some_and(|end| !first.is_empty() && keyspace.order.compare(end, &first).is_le()) {
+        let Some(View { db, family, mut read }) = self.view(keyspace) else { return Ok(page.finish(false)) };
+        if range.end.as_ref().is_some_and(|end| keyspace.order.compare(end, &first).is_le()) {
             return Ok(page.finish(false));
         }
-        let mut read = self.read_options();
         read.set_total_order_seek(direction == Direction::Reverse || !within_prefix(&first, range.end.as_deref(), keyspace.filter_prefix));
         // Both bounds: tombstones outside of the range are not walked over.
         if !first.is_empty() {
@@ -132,7 +172,7 @@ impl<'db> State<'db> {
         if let Some(end) = &range.end {
             read.set_iterate_upper_bound(end.as_slice());
         }
-        let mut records = self.shared.db.raw_iterator_cf_opt(&keyspace.cf, read);
+        let mut records = db.raw_iterator_cf_opt(family, read);
         match direction {
             Direction::Forward if first.is_empty() => records.seek_to_first(),
             Direction::Forward => records.seek(&first),
@@ -159,78 +199,6 @@ impl<'db> State<'db> {
         records.status().map_err(|error| read_error(&error))?;
         Ok(page.finish(false))
     }
-
-    /// The batch in RocksDB's form, and the ranges that it deletes.
-    fn write_batch(&self, batch: &Batch) -> Result<(WriteBatch, Vec<Deleted>), StoreError> {
-        check_limit("a batch", "operations", batch.len(), LIMITS.max_batch_ops)?;
-        check_limit("a batch", "bytes", length(batch.as_bytes()), LIMITS.max_batch_bytes)?;
-        let mut out = WriteBatch::default();
-        let mut deleted = Vec::new();
-        for op in batch.ops() {
-            let op = op?;
-            let keyspace = self.keyspace(op.keyspace())?;
-            match op {
-                BatchOp::Put { key, value, .. } => {
-                    check_key(key)?;
-                    check_limit("a value", "bytes", length(value), LIMITS.max_value_bytes)?;
-                    out.put_cf(&keyspace.cf, key, value);
-                }
-                BatchOp::Delete { key, .. } => {
-                    check_key(key)?;
-                    out.delete_cf(&keyspace.cf, key);
-                }
-                BatchOp::DeleteRange { keyspace: number, start, end } => {
-                    let end = if end.is_empty() { self.behind_the_last(keyspace, number, batch)? } else { end.to_vec() };
-                    // RocksDB refuses ranges that end before they start.
-                    if start.is_empty() || keyspace.order.compare(start, &end).is_lt() {
-                        out.delete_range_cf(&keyspace.cf, start, &end);
-                        deleted.push(Deleted { keyspace: keyspace.name.clone(), start: start.to_vec(), end });
-                    }
-                }
-            }
-        }
-        Ok((out, deleted))
-    }
-
-    /// A key behind every key of the keyspace, and of what the batch puts into it: RocksDB's ranges need an end.
-    fn behind_the_last(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Vec<u8>, StoreError> {
-        if keyspace.order != Order::Bytes {
-            let name = keyspace.order.name();
-            return Err(StoreError::UnsupportedOrder(format!("a range in the order {name} needs an end to be deleted")));
-        }
-        let mut read = ReadOptions::default();
-        read.set_total_order_seek(true);
-        let mut records = self.shared.db.raw_iterator_cf_opt(&keyspace.cf, read);
-        records.seek_to_last();
-        records.status().map_err(|error| read_error(&error))?;
-        let mut last = records.key().unwrap_or_default().to_vec();
-        for op in batch.ops() {
-            match op? {
-                BatchOp::Put { keyspace, key, .. } if keyspace == number && key > last.as_slice() => last = key.to_vec(),
-                _ => {}
-            }
-        }
-        last.push(0);
-        Ok(last)
-    }
-
-    fn write(&self, open: &Open, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
-        if open.kind == Kind::Read {
-            return if batch.is_empty() { Ok(()) } else { Err(StoreError::ReadOnly) };
-        }
-        self.shared.check_poison()?;
-        let (write_batch, deleted) = self.write_batch(batch)?;
-        let (shared, exclusive) = (self.shared, open.kind == Kind::Exclusive);
-        let publishing = exclusive.then(|| shared.publishing.write());
-        shared.revisions.start();
-        let written = if batch.is_empty() { Ok(()) } else { shared.db.write_opt(write_batch, &shared.write_options()) };
-        // Also after an error: the batch may have been written.
-        shared.revisions.finish(open.held.stripes(changed), exclusive);
-        drop(publishing);
-        written.map_err(|error| shared.poison(&error))?;
-        shared.deleted.add(deleted);
-        Ok(())
-    }
 }
 
 /// Whether every key of the range begins with the same bytes, as many as the filters know.
@@ -240,39 +208,6 @@ fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usize>)
     matches!((end, behind), (Some(end), Some(behind)) if end <= behind.as_slice())
 }
 
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
-fn check_key(key: &[u8]) -> Result<(), StoreError> {
-    if key.is_empty() {
-        return Err(StoreError::Io("the empty key is not allowed".into()));
-    }
-    check_limit("a key", "bytes", length(key), LIMITS.max_key_bytes)
-}
-
-fn check_limit(what: &str, unit: &str, size: u64, limit: u64) -> Result<(), StoreError> {
-    if size <= limit { Ok(()) } else { Err(StoreError::TooLarge { what: format!("{what} of {size} {unit}"), limit }) }
-}
-
-fn find_or_create<'db>(shared: &'db Shared, name: &str, order: Order) -> Result<Arc<BoundColumnFamily<'db>>, StoreError> {
-    let mut orders = shared.orders.lock();
-    if let Some(cf) = shared.db.cf_handle(name) {
-        let existing = orders.get(name).copied().unwrap_or(Order::Bytes);
-        let other = || StoreError::UnsupportedOrder(format!("keyspace {name} is ordered as {}, not as {}", existing.name(), order.name()));
-        return if existing == order { Ok(cf) } else { Err(other()) };
-    }
-    let missing = || StoreError::Io(format!("there is no keyspace {name} in {}", shared.path.display()));
-    if shared.options.read_only {
-        return Err(missing());
-    }
-    let options = options::keyspace(name, order, &shared.options, &shared.cache);
-    shared.db.create_cf(name, &options).map_err(|error| StoreError::Io(error.to_string()))?;
-    shared.created.lock().push(options);
-    orders.insert(name.to_owned(), order);
-    shared.db.cf_handle(name).ok_or_else(missing)
-}
-
 fn no_transaction() -> StoreError {
     StoreError::Io("no transaction is open".into())
 }
@@ -280,7 +215,7 @@ fn no_transaction() -> StoreError {
 impl RocksHandle {
     pub(super) fn new(store: Arc<Inner>) -> Self {
         store.shared.handles.fetch_add(1, Ordering::SeqCst);
-        let session = Session::new(store, |store| State { shared: &store.shared, keyspaces: Vec::new(), snapshot: None });
+        let session = Session::new(store, |store| State { shared: &store.shared, keyspaces: Vec::new(), snapshots: Vec::new() });
         Self { open: None, session }
     }
 
@@ -294,7 +229,11 @@ impl RocksHandle {
             let alone = kind == Kind::Exclusive || shared.handles.load(Ordering::SeqCst) == 1;
             let _publishing = (!alone).then(|| shared.publishing.read());
             let (last, epoch) = (shared.revisions.last(), shared.revisions.epoch());
-            state.snapshot = (!alone).then(|| shared.db.snapshot());
+            state.snapshots.clear();
+            if !alone {
+                state.snapshots.extend(shared.databases.iter().map(|database| database.get().map(Db::snapshot)));
+            }
+            state.find_created();
             self.open = Some(Open { kind, held, last, started });
             epoch
         })
@@ -305,7 +244,7 @@ impl RocksHandle {
         let open = self.open.as_ref().ok_or_else(no_transaction)?;
         let state = self.session.borrow_dependent();
         let outcome = read(state)?;
-        if state.snapshot.is_none() && state.shared.revisions.started() != open.started {
+        if state.snapshots.is_empty() && state.shared.revisions.started() != open.started {
             return Err(StoreError::Expired);
         }
         Ok(outcome)
@@ -370,13 +309,13 @@ impl Store for RocksHandle {
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let open = self.open.take().ok_or_else(no_transaction)?;
         self.session.with_dependent_mut(|_, state| {
-            state.snapshot = None;
+            state.snapshots.clear();
             state.write(&open, batch, changed)
         })
     }
 
     fn rollback(&mut self) {
         self.open = None;
-        self.session.with_dependent_mut(|_, state| state.snapshot = None);
+        self.session.with_dependent_mut(|_, state| state.snapshots.clear());
     }
 }

@@ -1,8 +1,9 @@
 //! How RocksDB is set up, each setting with its reason.
 
-use super::orders;
+use super::layout::Layout;
+use super::{merges, orders};
 use orbweaver_engine::store::Order;
-use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Options, SliceTransform};
+use rocksdb::{BlockBasedOptions, Cache, ChecksumType, DBCompressionType, Options, SliceTransform, WriteBufferManager};
 
 /// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub enum Durability {
 /// How a store is opened. `RocksOptions::default()` suits a server with a gigabyte of memory to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RocksOptions {
+    /// Which databases and keyspaces the directory holds, or is to hold; [`super::recognise`] tells it from a directory. Default:
+    /// our own.
+    pub layout: Layout,
     /// When a commit is safe. Default: every second.
     pub durability: Durability,
     /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
@@ -25,7 +29,7 @@ pub struct RocksOptions {
     /// What a keyspace collects in memory before it writes a file, in bytes. All keyspaces together take up to four times as much.
     /// Default: 32 MiB.
     pub write_buffer_bytes: usize,
-    /// Files kept open; -1 for all. Default: 1000, below the usual limit of a process.
+    /// Files kept open, by all databases together; -1 for all. Default: 1000, below the usual limit of a process.
     pub max_open_files: i32,
     /// A range delete gives its space back at once where the files of the range hold at least this many bytes; smaller ones wait
     /// for an ordinary compaction. Default: 32 MiB.
@@ -39,6 +43,7 @@ pub struct RocksOptions {
 impl Default for RocksOptions {
     fn default() -> Self {
         Self {
+            layout: Layout::Orbweaver,
             durability: Durability::EverySecond,
             block_cache_bytes: 256 << 20,
             write_buffer_bytes: 32 << 20,
@@ -50,35 +55,41 @@ impl Default for RocksOptions {
     }
 }
 
-/// The keyspaces of the default layout, which exist in every new database.
-pub const KEYSPACES: [&str; 7] = ["system", "meta", "data", "score", "expiry", "garbage", "field-expiry"];
-
-/// In these keyspaces the first bytes of a key name the structure that it belongs to, and most scans stay within one.
+/// In these keyspaces of our own layout the first bytes of a key name the structure that it belongs to, and most scans stay within one.
 const PREFIXED: [&str; 2] = ["data", "score"];
 
 /// Length of that name.
 pub const PREFIX_BYTES: usize = 8;
 
 /// How many bytes at the start of its keys a keyspace's filters know beside whole keys, where they do.
-pub fn filter_prefix(keyspace: &str) -> Option<usize> {
-    PREFIXED.contains(&keyspace).then_some(PREFIX_BYTES)
+pub fn filter_prefix(layout: Layout, keyspace: &str) -> Option<usize> {
+    (layout == Layout::Orbweaver && PREFIXED.contains(&keyspace)).then_some(PREFIX_BYTES)
 }
 
-/// The cache that all keyspaces share.
-pub fn block_cache(options: &RocksOptions) -> Cache {
-    Cache::new_lru_cache(options.block_cache_bytes)
+/// What the databases of a store share: the memory for what is read, and for what is written.
+pub struct Memory {
+    cache: Cache,
+    buffers: WriteBufferManager,
 }
 
-/// What holds for the database as a whole.
-pub fn database(options: &RocksOptions) -> Options {
+impl Memory {
+    pub fn new(options: &RocksOptions) -> Self {
+        // The write buffers of all keyspaces together; the one that is fullest is written first.
+        let buffers = WriteBufferManager::new_write_buffer_manager(options.write_buffer_bytes.saturating_mul(4), false);
+        Self { cache: Cache::new_lru_cache(options.block_cache_bytes), buffers }
+    }
+}
+
+/// What holds for a database as a whole.
+pub fn database(options: &RocksOptions, memory: &Memory) -> Options {
     let mut db = Options::default();
     db.create_if_missing(options.create_if_missing);
     db.create_missing_column_families(true);
-    db.set_max_open_files(options.max_open_files);
+    let databases = i32::try_from(options.layout.databases().len()).unwrap_or(1);
+    db.set_max_open_files(if options.max_open_files < 0 { -1 } else { options.max_open_files / databases });
     // One flush and one compaction at a time: on few cores more of them take the time of commands.
     db.set_max_background_jobs(2);
-    // The write buffers of all keyspaces together; the one that is fullest is written first.
-    db.set_db_write_buffer_size(options.write_buffer_bytes.saturating_mul(4));
+    db.set_write_buffer_manager(&memory.buffers);
     // A keyspace that hardly changes would otherwise keep old logs, and make a restart read them.
     db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes).unwrap_or(u64::MAX).saturating_mul(8));
     // Written in small steps while a file grows, not as one burst that delays the sync of the log.
@@ -89,13 +100,17 @@ pub fn database(options: &RocksOptions) -> Options {
     // Nobody reads RocksDB's statistics here, and gathering them costs a few percent.
     db.set_stats_dump_period_sec(0);
     db.set_stats_persist_period_sec(0);
+    if options.layout.is_foreign() {
+        // A record of the manifest that the RocksDB of old programs does not know.
+        db.set_write_dbid_to_manifest(false);
+    }
     db
 }
 
-/// What holds for one keyspace.
-pub fn keyspace(name: &str, order: Order, options: &RocksOptions, cache: &Cache) -> Options {
+/// What holds for one keyspace. `uncompressed`: the program that the directory is from does not compress its files.
+pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOptions, memory: &Memory) -> Options {
     let mut table = BlockBasedOptions::default();
-    table.set_block_cache(cache);
+    table.set_block_cache(&memory.cache);
     // Indexes and filters count against the cache's size, so that memory has one limit; those of the newest files, which every
     // read asks, stay in it.
     table.set_cache_index_and_filter_blocks(true);
@@ -104,21 +119,32 @@ pub fn keyspace(name: &str, order: Order, options: &RocksOptions, cache: &Cache)
     // Full filters of 10 bits a key: one in a hundred files is read in vain for a key that it does not hold.
     table.set_bloom_filter(10.0, false);
     table.set_whole_key_filtering(true);
-    // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
-    table.set_format_version(6);
 
     let mut cf = Options::default();
     orders::set(&mut cf, order);
-    cf.set_block_based_table_factory(&table);
     cf.set_write_buffer_size(options.write_buffer_bytes);
-    // lz4 costs little where data is young and rewritten often; zstd saves space at the bottom, where nine tenths lie.
-    cf.set_compression_type(DBCompressionType::Lz4);
-    cf.set_bottommost_compression_type(DBCompressionType::Zstd);
-    // Levels sized from the bottom up: a tenth of dead records at most, also in a small database.
-    cf.set_level_compaction_dynamic_level_bytes(true);
     // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.
     cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
-    if let Some(prefix) = filter_prefix(name) {
+    if options.layout.is_foreign() {
+        // What the RocksDB of the programs can read that these directories are from, back to 5.0.
+        table.set_format_version(2);
+        table.set_checksum_type(ChecksumType::CRC32c);
+        cf.set_compression_type(if uncompressed { DBCompressionType::None } else { DBCompressionType::Snappy });
+        cf.set_level_compaction_dynamic_level_bytes(false);
+    } else {
+        // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
+        table.set_format_version(6);
+        // lz4 costs little where data is young and rewritten often; zstd saves space at the bottom, where nine tenths lie.
+        cf.set_compression_type(DBCompressionType::Lz4);
+        cf.set_bottommost_compression_type(DBCompressionType::Zstd);
+        // Levels sized from the bottom up: a tenth of dead records at most, also in a small database.
+        cf.set_level_compaction_dynamic_level_bytes(true);
+    }
+    cf.set_block_based_table_factory(&table);
+    if options.layout == Layout::Ardb {
+        merges::set(&mut cf);
+    }
+    if let Some(prefix) = filter_prefix(options.layout, name) {
         // Lets a scan within one structure pass over files that hold nothing of it. Every other scan asks for total order.
         cf.set_prefix_extractor(SliceTransform::create_fixed_prefix(prefix));
     }

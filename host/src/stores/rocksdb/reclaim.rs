@@ -4,17 +4,18 @@
 //! background thread that compacts them. It does not drop whole files (`DeleteFilesInRange`): that would take records from open
 //! snapshots, records written into the range since, and, after a crash, records whose delete was not yet on disk.
 
-use super::Db;
+use super::database::Database;
 use parking_lot::Mutex;
 use rocksdb::{BottommostLevelCompaction, CompactOptions, Range};
 
 /// Ranges that wait; further ones are left to ordinary compactions.
 const MOST_WAITING: usize = 4096;
 
-/// A range that was deleted: keyspace, first key, first key behind it.
+/// A range that was deleted: position of the database, column family, first key, first key behind it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deleted {
-    pub keyspace: String,
+    pub database: usize,
+    pub family: String,
     pub start: Vec<u8>,
     pub end: Vec<u8>,
 }
@@ -36,9 +37,11 @@ impl Queue {
     }
 
     /// Compacts the waiting ranges whose files hold at least `least_bytes`.
-    pub fn work(&self, db: &Db, least_bytes: u64) {
+    pub fn work(&self, databases: &[Database], least_bytes: u64) {
         for range in merged(std::mem::take(&mut *self.waiting.lock())) {
-            let Some(cf) = db.cf_handle(&range.keyspace) else { continue };
+            let database = databases.get(range.database);
+            let Some((database, db)) = database.and_then(|database| Some((database, database.get()?))) else { continue };
+            let Some(cf) = database.family(&range.family) else { continue };
             let sizes = db.get_approximate_sizes_cf(&cf, &[Range::new(&range.start, &range.end)]);
             if sizes.first().is_some_and(|&bytes| bytes >= least_bytes) {
                 let mut options = CompactOptions::default();
@@ -57,7 +60,7 @@ fn merged(mut ranges: Vec<Deleted>) -> Vec<Deleted> {
     let mut out: Vec<Deleted> = Vec::new();
     for range in ranges {
         match out.last_mut() {
-            Some(last) if last.keyspace == range.keyspace && range.start <= last.end => {
+            Some(last) if (last.database, &last.family) == (range.database, &range.family) && range.start <= last.end => {
                 if range.end > last.end {
                     last.end = range.end;
                 }
@@ -72,8 +75,8 @@ fn merged(mut ranges: Vec<Deleted>) -> Vec<Deleted> {
 mod tests {
     use super::*;
 
-    fn deleted(keyspace: &str, start: &str, end: &str) -> Deleted {
-        Deleted { keyspace: keyspace.into(), start: start.into(), end: end.into() }
+    fn deleted(family: &str, start: &str, end: &str) -> Deleted {
+        Deleted { database: 0, family: family.into(), start: start.into(), end: end.into() }
     }
 
     #[test]

@@ -101,7 +101,13 @@ pub const TABLE: &[(Flaw, &[&str])] = &[
     ),
     (
         Flaw::IgnoresAfterStart,
-        &["scans keep within their range", "scans backwards keep within their range", ORDERS, "pages add up to the whole range"],
+        &[
+            "scans keep within their range",
+            "scans backwards keep within their range",
+            ORDERS,
+            "pages add up to the whole range",
+            "an empty key is kept or refused",
+        ],
     ),
     (
         Flaw::IncludesEnd,

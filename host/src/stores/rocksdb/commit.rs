@@ -1,0 +1,269 @@
+//! Commits: from a batch of the contract to writes of databases.
+
+use super::database::Database;
+use super::handle::{Kind, Open, OpenKeyspace, State};
+use super::journal::{self, Part};
+use super::reclaim::Deleted;
+use super::{LIMITS, Shared, read_error};
+use orbweaver_engine::store::{Batch, BatchOp, Keyspace, Order, StoreError};
+use rocksdb::{ReadOptions, WriteBatch};
+use std::path::Path;
+
+/// What a batch is for RocksDB.
+struct Writes {
+    /// For each database of the store.
+    batches: Vec<WriteBatch>,
+    deleted: Vec<Deleted>,
+}
+
+impl State<'_> {
+    /// Writes the batch of a transaction.
+    pub fn write(&mut self, open: &Open, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
+        if open.kind == Kind::Read {
+            return if batch.is_empty() { Ok(()) } else { Err(StoreError::ReadOnly) };
+        }
+        let shared = self.shared;
+        shared.check_poison()?;
+        check_limit("a batch", "operations", batch.len(), LIMITS.max_batch_ops)?;
+        check_limit("a batch", "bytes", length(batch.as_bytes()), LIMITS.max_batch_bytes)?;
+        self.create_absent(batch)?;
+        let writes = self.writes(batch)?;
+        let exclusive = open.kind == Kind::Exclusive;
+        // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
+        let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
+        shared.revisions.start();
+        let written = if batch.is_empty() { Ok(()) } else { shared.write(writes.batches) };
+        // Also after an error: the batch may have been written.
+        shared.revisions.finish(open.held.stripes(changed), exclusive);
+        drop(publishing);
+        written?;
+        shared.deleted.add(writes.deleted);
+        Ok(())
+    }
+
+    /// Creates what the batch puts records into and is not there yet. Nothing is created for a batch that is refused.
+    fn create_absent(&mut self, batch: &Batch) -> Result<(), StoreError> {
+        if self.keyspaces.iter().all(|keyspace| keyspace.family.is_some()) {
+            return Ok(());
+        }
+        let mut absent = Vec::new();
+        for op in batch.ops() {
+            let op = op?;
+            check_sizes(&op)?;
+            if self.keyspace(op.keyspace())?.family.is_none() && matches!(op, BatchOp::Put { .. }) {
+                absent.push(op.keyspace());
+            }
+        }
+        absent.sort_unstable();
+        absent.dedup();
+        for keyspace in absent {
+            self.create(keyspace)?;
+        }
+        Ok(())
+    }
+
+    /// The batch in RocksDB's form, and the ranges that it deletes.
+    fn writes(&self, batch: &Batch) -> Result<Writes, StoreError> {
+        let batches = self.shared.databases.iter().map(|_| WriteBatch::default()).collect();
+        let mut writes = Writes { batches, deleted: Vec::new() };
+        for op in batch.ops() {
+            let op = op?;
+            check_sizes(&op)?;
+            let keyspace = self.keyspace(op.keyspace())?;
+            // Where nothing has been put, there is nothing to delete.
+            let (Some(family), Some(out)) = (&keyspace.family, writes.batches.get_mut(keyspace.database)) else { continue };
+            match op {
+                BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
+                BatchOp::Delete { key, .. } => out.delete_cf(family, key),
+                BatchOp::DeleteRange { keyspace: number, start, end } => {
+                    let end = if end.is_empty() { self.behind_the_last(keyspace, number, batch)? } else { end.to_vec() };
+                    // RocksDB refuses ranges that end before they start.
+                    if start.is_empty() || keyspace.order.compare(start, &end).is_lt() {
+                        out.delete_range_cf(family, start, &end);
+                        let (database, family) = (keyspace.database, keyspace.family_name.clone());
+                        writes.deleted.push(Deleted { database, family, start: start.to_vec(), end });
+                    }
+                }
+            }
+        }
+        Ok(writes)
+    }
+
+    /// A key behind every key of the keyspace, and of what the batch puts into it: RocksDB's ranges need an end.
+    fn behind_the_last(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Vec<u8>, StoreError> {
+        if keyspace.order != Order::Bytes {
+            let name = keyspace.order.name();
+            return Err(StoreError::UnsupportedOrder(format!("a range in the order {name} needs an end to be deleted")));
+        }
+        let mut last = Vec::new();
+        if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
+            let mut read = ReadOptions::default();
+            read.set_total_order_seek(true);
+            let mut records = db.raw_iterator_cf_opt(family, read);
+            records.seek_to_last();
+            records.status().map_err(|error| read_error(&error))?;
+            last.extend_from_slice(records.key().unwrap_or_default());
+        }
+        for op in batch.ops() {
+            match op? {
+                BatchOp::Put { keyspace, key, .. } if keyspace == number && key > last.as_slice() => last = key.to_vec(),
+                _ => {}
+            }
+        }
+        last.push(0);
+        Ok(last)
+    }
+}
+
+impl Shared {
+    /// Writes what each database is to get, whole or not at all across crashes.
+    fn write(&self, batches: Vec<WriteBatch>) -> Result<(), StoreError> {
+        let mut writes: Vec<(&Database, WriteBatch)> = self.databases.iter().zip(batches).filter(|(_, batch)| !batch.is_empty()).collect();
+        let journaled = writes.len() > 1;
+        if journaled {
+            self.write_journal(&writes)?;
+        }
+        for (database, batch) in writes.drain(..) {
+            let Some(db) = database.get() else { continue };
+            db.write_opt(batch, &self.write_options()).map_err(|error| self.poison(&error.to_string()))?;
+        }
+        if journaled {
+            // One that stays is harmless: the sequence numbers tell that its parts have been written.
+            let _stays = journal::remove(&self.path);
+        }
+        Ok(())
+    }
+
+    fn write_journal(&self, writes: &[(&Database, WriteBatch)]) -> Result<(), StoreError> {
+        let part = |(database, batch): &(&Database, WriteBatch)| Part {
+            folder: database.folder().to_owned(),
+            sequence: database.get().map_or(0, |db| db.latest_sequence_number()),
+            batch: batch.data().to_vec(),
+        };
+        let parts: Vec<Part> = writes.iter().map(part).collect();
+        let written = journal::write(&self.path, &parts, self.must_sync());
+        written.map_err(|error| match journal::remove(&self.path) {
+            Ok(()) => StoreError::Io(format!("cannot write the journal in {}: {error}", self.path.display())),
+            // It may be whole, and would be written when the store is opened.
+            Err(_) => self.poison(&format!("the journal could not be written: {error}")),
+        })
+    }
+}
+
+/// Gives their parts of the commit that a crash has interrupted to the databases that did not get them.
+///
+/// # Errors
+/// [`StoreError::Io`] where the databases are only read, and where one of them is not there.
+pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool) -> Result<(), StoreError> {
+    let failed = |what: &str| StoreError::Io(format!("{} holds a commit that a crash has interrupted, and {what}", store.display()));
+    for part in journal::read(store).map_err(|error| failed(&format!("its journal cannot be read: {error}")))? {
+        let db = databases.iter().find(|database| database.folder() == part.folder).and_then(Database::get);
+        let db = db.ok_or_else(|| failed(&format!("its database {} is missing: copy the whole directory again", part.folder)))?;
+        if db.latest_sequence_number() > part.sequence {
+            continue;
+        }
+        if read_only {
+            return Err(failed("it is only to be read: open it once for writing, with `orbweaver check` for example"));
+        }
+        let mut write = rocksdb::WriteOptions::default();
+        write.set_sync(true);
+        db.write_opt(WriteBatch::from_data(&part.batch), &write).map_err(|error| failed(&error.to_string()))?;
+    }
+    if read_only {
+        return Ok(());
+    }
+    journal::remove(store).map_err(|error| failed(&format!("its journal cannot be removed: {error}")))
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+fn check_sizes(op: &BatchOp<'_>) -> Result<(), StoreError> {
+    let (key, value): (&[u8], &[u8]) = match *op {
+        BatchOp::Put { key, value, .. } => (key, value),
+        BatchOp::Delete { key, .. } => (key, &[]),
+        BatchOp::DeleteRange { .. } => return Ok(()),
+    };
+    check_limit("a key", "bytes", length(key), LIMITS.max_key_bytes)?;
+    check_limit("a value", "bytes", length(value), LIMITS.max_value_bytes)
+}
+
+fn check_limit(what: &str, unit: &str, size: u64, limit: u64) -> Result<(), StoreError> {
+    if size <= limit { Ok(()) } else { Err(StoreError::TooLarge { what: format!("{what} of {size} {unit}"), limit }) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::stores::rocksdb::{Layout, RocksOptions, RocksStore};
+    use orbweaver_engine::store::{Scope, Store as _};
+
+    fn open(path: &Path, read_only: bool) -> Result<RocksStore, StoreError> {
+        RocksStore::open(path, RocksOptions { layout: Layout::Nemo, read_only, ..RocksOptions::default() })
+    }
+
+    fn put_in(store: &RocksStore, names: &[&str], value: &[u8]) {
+        let mut handle = store.handle();
+        let mut batch = Batch::new();
+        for name in names {
+            let keyspace = handle.open_keyspace(name, Order::Bytes).unwrap();
+            batch.put(keyspace, b"k", value).unwrap();
+        }
+        handle.begin(&Scope::Exclusive).unwrap();
+        handle.commit(&batch, &[]).unwrap();
+    }
+
+    fn get_in(store: &RocksStore, name: &str) -> Vec<u8> {
+        let mut handle = store.handle();
+        let keyspace = handle.open_keyspace(name, Order::Bytes).unwrap();
+        handle.begin(&Scope::Read).unwrap();
+        handle.get(keyspace, b"k").unwrap().unwrap_or_default().to_vec()
+    }
+
+    /// A store in which a commit of the value `new` has reached `kv` alone, as after a crash; its journal lies beside.
+    fn interrupted(path: &Path) {
+        let store = open(path, false).unwrap();
+        put_in(&store, &["kv/default", "set/default"], b"old");
+        let mut parts = Vec::new();
+        for database in store.inner.shared.databases.iter().filter(|database| ["kv", "set"].contains(&database.folder())) {
+            let db = database.get().unwrap();
+            let mut batch = WriteBatch::default();
+            batch.put(b"k", b"new");
+            parts.push(Part { folder: database.folder().into(), sequence: db.latest_sequence_number(), batch: batch.data().to_vec() });
+            if database.folder() == "kv" {
+                db.write(batch).unwrap();
+            }
+        }
+        drop(store);
+        journal::write(path, &parts, true).unwrap();
+    }
+
+    #[test]
+    fn an_interrupted_commit_is_finished_when_the_store_is_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        interrupted(directory.path());
+        let error = open(directory.path(), true).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("a commit that a crash has interrupted"), "{error}");
+        let store = open(directory.path(), false).unwrap();
+        assert_eq!((get_in(&store, "kv/default"), get_in(&store, "set/default")), (b"new".to_vec(), b"new".to_vec()));
+        assert_eq!(journal::read(directory.path()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_journal_that_came_back_after_its_commit_takes_nothing_back() {
+        let directory = tempfile::tempdir().unwrap();
+        interrupted(directory.path());
+        let parts = journal::read(directory.path()).unwrap();
+        let store = open(directory.path(), false).unwrap();
+        put_in(&store, &["kv/default"], b"newer");
+        put_in(&store, &["set/default"], b"newest");
+        drop(store);
+        // The removal of the file had not reached the disk when the machine stopped.
+        journal::write(directory.path(), &parts, true).unwrap();
+        drop(open(directory.path(), true).unwrap());
+        let store = open(directory.path(), false).unwrap();
+        assert_eq!((get_in(&store, "kv/default"), get_in(&store, "set/default")), (b"newer".to_vec(), b"newest".to_vec()));
+    }
+}
