@@ -2,13 +2,33 @@
 
 use super::super::refused::Refused;
 
+/// Bytes that are asked of an engine at a time.
+const STEP_BYTES: u32 = 1 << 20;
+
 /// An engine that writes and reads dumps.
 pub trait Instance {
+    /// What TYPE says of a key: the first type that it has, in layouts in which there may be several. `None` where there is no such key.
+    fn first_type(&mut self, db: u32, key: &[u8]) -> anyhow::Result<Option<&'static str>>;
+
     /// A piece of a dump, and where to go on: see `maintenance.dump` in `wit/engine`.
     fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)>;
 
     /// Loads whole lines; those before one that is refused are written.
     fn load(&mut self, lines: &[u8]) -> anyhow::Result<Result<(), Refused>>;
+}
+
+/// The dump of a small database.
+pub fn whole_dump(instance: &mut impl Instance) -> anyhow::Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    let mut cursor: Option<Vec<u8>> = None;
+    loop {
+        let (mut piece, next) = instance.dump(cursor.as_deref(), STEP_BYTES)?;
+        whole.append(&mut piece);
+        cursor = next;
+        if cursor.is_none() {
+            return Ok(whole);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -37,6 +57,10 @@ pub mod tests {
     }
 
     impl Instance for Native {
+        fn first_type(&mut self, _: u32, _: &[u8]) -> anyhow::Result<Option<&'static str>> {
+            Err(anyhow!("keys of this layout have one type"))
+        }
+
         fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)> {
             let mut cursor = start.unwrap_or_default().to_vec();
             let piece = self.0.dump(&mut cursor, usize::try_from(max_bytes)?)?;
