@@ -61,6 +61,20 @@ fn a_directory_that_holds_something_is_refused() {
     assert!(!dir.path().join("new").exists());
 }
 
+#[test]
+fn what_a_layout_cannot_hold_is_listed_and_has_to_be_allowed() {
+    let dir = with_data("SET session:1 a PXAT 2000000000001\nSET session:2 b PXAT 2000000000002\nRPUSH list a\nSELECT 1\nSET job c\n");
+    let to_blackwidow = [&MIGRATE[..], &["--to-layout", "blackwidow"]].concat();
+    let refused = run(dir.path(), &to_blackwidow);
+    let documented = include_str!("../../docs/migration.md").split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert_eq!((refused.code, refused.err.as_str()), (Some(1), documented));
+    assert!(!dir.path().join("copy").exists() && !dir.path().join("copy.migration").exists());
+    let some = run(dir.path(), &[&to_blackwidow[..], &["--lossy", "dbs"]].concat());
+    assert!(some.code == Some(1) && some.err.ends_with("allow the losses with --lossy milliseconds\n"), "{some:?}");
+    let allowed = run(dir.path(), &[&to_blackwidow[..], &["--lossy", "milliseconds,dbs"]].concat());
+    assert_eq!((allowed.code, allowed.out.as_str()), (Some(0), "3 keys migrated to copy, and compared with data\n"), "{allowed:?}");
+}
+
 /// So many keys that a migration takes a while: strings, and lists of several pieces.
 fn with_much_data() -> TempDir {
     let dir = TempDir::new().unwrap();

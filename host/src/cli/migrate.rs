@@ -238,10 +238,10 @@ impl<I: Instance, F: FnMut() -> anyhow::Result<I>> Migration<F> {
         let progress = begin("Copying", Some(state.total)).with_position(state.done);
         let mut lines = Lines::from(state.position.clone());
         while let Some(some) = lines.next(source, STEP_BYTES)? {
-            let loaded =
-                if state.is_lossy { Instance::load(target, &adapter.adapt(&some)?.lines)? } else { Instance::load(target, &some)? };
-            loaded.map_err(|refused| anyhow!("the target refuses a key: {}", refused.reason))?;
-            state.done += size(some.len());
+            let length = size(some.len());
+            let held = if state.is_lossy { adapter.adapt(&some, source)?.lines } else { some };
+            Instance::load(target, &held)?.map_err(|refused| anyhow!("the target refuses a key: {}", refused.reason))?;
+            state.done += length;
             state.position = lines.position().clone();
             state.write(state_path)?;
             progress.set_position(state.done);

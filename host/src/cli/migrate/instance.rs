@@ -37,28 +37,33 @@ pub mod tests {
     use super::*;
     use anyhow::anyhow;
     use orbweaver_engine::environment::HeldEnvironment;
+    use orbweaver_engine::layout::Kind;
     use orbweaver_engine::session::Engine;
     use orbweaver_engine::settings::Settings;
     use orbweaver_engine::store::{Limits, MemoryStore};
+    use orbweaver_engine::typed::keys::Operation;
 
     /// The engine without the component around it.
     pub struct Native(Engine);
 
     impl Native {
         pub fn new() -> Self {
-            Self::limited(Limits::NONE, 16)
+            Self::of("orbweaver", Limits::NONE)
         }
 
-        pub fn limited(limits: Limits, databases: usize) -> Self {
-            let settings = Settings { databases, ..Settings::default() };
+        /// With a layout, on an empty store.
+        pub fn of(layout: &str, limits: Limits) -> Self {
+            let settings = Settings { layout: layout.into(), ..Settings::default() };
             let environment = HeldEnvironment::new(1_700_000_000_000, 1);
             Self(Engine::open(Box::new(MemoryStore::with_limits(limits)), Box::new(environment), settings).unwrap())
         }
     }
 
     impl Instance for Native {
-        fn first_type(&mut self, _: u32, _: &[u8]) -> anyhow::Result<Option<&'static str>> {
-            Err(anyhow!("keys of this layout have one type"))
+        fn first_type(&mut self, db: u32, key: &[u8]) -> anyhow::Result<Option<&'static str>> {
+            let outcome = self.0.perform_one(usize::try_from(db)?, Operation::Kind(key.to_vec().into())).unwrap();
+            let kind: Option<Kind> = outcome.try_into().unwrap();
+            Ok(kind.map(Kind::name))
         }
 
         fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)> {
