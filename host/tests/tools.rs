@@ -1,42 +1,11 @@
 //! The tools: `exec`, `dump`, `load`, `records`, `inspect`, `check`, `component`, as real processes on real directories.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use orbweaver_tests::orbweaver_server::{OrbweaverServer, executable};
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod command;
+
+use command::{good, run, run_with};
+use orbweaver_tests::orbweaver_server::OrbweaverServer;
 use tempfile::TempDir;
-
-/// What a tool came to.
-#[derive(Debug)]
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-/// Runs `orbweaver` in `dir`, with `input` on its standard input.
-fn run_with(dir: &Path, args: &[&str], input: &str) -> Ran {
-    let mut command = Command::new(executable());
-    command.current_dir(dir).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // A tool that ends early does not read its input.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-fn run(dir: &Path, args: &[&str]) -> Ran {
-    run_with(dir, args, "")
-}
-
-/// Runs a tool that must succeed, and returns what it printed.
-fn good(dir: &Path, args: &[&str]) -> String {
-    let ran = run(dir, args);
-    assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
-    ran.out
-}
 
 /// A directory in which the database `data` holds a string, a hash and an empty value.
 fn with_data() -> TempDir {

@@ -1,7 +1,7 @@
 //! `orbweaver migrate`: a dump of one database goes into a load of another, with nothing between them but a piece of it.
 
 mod adapter;
-mod comparison;
+mod digest;
 mod instance;
 mod line;
 mod lines;
@@ -14,11 +14,12 @@ use super::refused::Refused;
 use adapter::Adapter;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
-use comparison::{Side, compare};
+use digest::{Digest, Hashes};
 use indicatif::ProgressBar;
 use instance::Instance;
 use lines::{Lines, Position};
 use loss::{Loss, Survey};
+use orbweaver::runtime::typed::keys::Kind;
 use orbweaver::runtime::{CallError, Component, Orbweaver};
 use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore, recognise};
 use orbweaver_engine::environment::HeldEnvironment;
@@ -83,7 +84,8 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
     let source_store = RocksStore::open(&place.directory, RocksOptions { layout: place.layout, ..source_options })?;
     let limits = Limits { read_only: false, ..source_store.handle().limits() };
     let mut source = opener.source(source_store.handle(), place.layout)?;
-    let mut adapter = Adapter::new(|| opener.target(MemoryStore::with_limits(limits)))?;
+    let mut adapter =
+        Adapter::new(|| opener.target(MemoryStore::with_limits(limits)), &mut opener.source(MemoryStore::new(), place.layout)?)?;
 
     let state = match begun {
         // Somebody has removed what was written.
@@ -172,6 +174,17 @@ impl Opener<'_> {
 }
 
 impl Instance for Orbweaver {
+    fn first_type(&mut self, db: u32, key: &[u8]) -> anyhow::Result<Option<&'static str>> {
+        let name = |kind| match kind {
+            Kind::String => "string",
+            Kind::Hash => "hash",
+            Kind::List => "list",
+            Kind::Set => "set",
+            Kind::SortedSet => "zset",
+        };
+        Ok(self.keys().kind_of(db, key)?.map(name))
+    }
+
     fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)> {
         Ok(Self::dump(self, start, max_bytes)?)
     }
@@ -205,7 +218,7 @@ fn take_survey<I: Instance>(
     let (mut survey, mut total) = (Survey::default(), 0);
     let mut lines = Lines::from(Position::default());
     while let Some(some) = lines.next(source, STEP_BYTES)? {
-        adapter.adapt(&some)?.losses.into_iter().for_each(|lost| survey.add(lost));
+        adapter.adapt(&some, source)?.losses.into_iter().for_each(|lost| survey.add(lost));
         total += size(some.len());
         progress.inc(size(some.len()));
     }
@@ -230,15 +243,13 @@ impl<I: Instance, F: FnMut() -> anyhow::Result<I>> Migration<F> {
             return Ok(());
         }
         let progress = begin("Copying", Some(state.total)).with_position(state.done);
-        adapter.go_on_behind(state.last_owner.clone());
         let mut lines = Lines::from(state.position.clone());
         while let Some(some) = lines.next(source, STEP_BYTES)? {
-            let loaded =
-                if state.is_lossy { Instance::load(target, &adapter.adapt(&some)?.lines)? } else { Instance::load(target, &some)? };
-            loaded.map_err(|refused| anyhow!("the target refuses a key: {}", refused.reason))?;
-            state.done += size(some.len());
+            let length = size(some.len());
+            let held = if state.is_lossy { adapter.adapt(&some, source)?.lines } else { some };
+            Instance::load(target, &held)?.map_err(|refused| anyhow!("the target refuses a key: {}", refused.reason))?;
+            state.done += length;
             state.position = lines.position().clone();
-            state.last_owner = adapter.last_owner().to_vec();
             state.write(state_path)?;
             progress.set_position(state.done);
         }
@@ -250,25 +261,30 @@ impl<I: Instance, F: FnMut() -> anyhow::Result<I>> Migration<F> {
 
     /// Compares the target with what was to be written, and returns how many keys there are.
     fn compare(&mut self) -> anyhow::Result<u64> {
+        let hashes = Hashes::default();
+        let (mut given, mut read) = (Digest::new(hashes.clone()), Digest::new(hashes));
+        self.walk_both(&mut |lines, is_given| if is_given { given.add(lines) } else { read.add(lines) })?;
+        let Some(mut bucket) = given.difference(&read) else { return Ok(given.lines()) };
+        self.walk_both(&mut |lines, is_given| bucket.add(lines, is_given))?;
+        let (names, state) = (bucket.names().join(", "), self.state_path.display());
+        bail!("the target is not as the source: it differs in {names}. Remove it and {state} to start over");
+    }
+
+    /// Walks over what was to be written, and over what the target holds: whole lines at a time, and whether they were to be written.
+    fn walk_both(&mut self, visit: &mut dyn FnMut(&[u8], bool) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let Self { source, target, adapter, state, .. } = self;
-        let progress = begin("Comparing", Some(state.total));
-        adapter.go_on_behind(Vec::new());
-        let mut source_lines = Lines::from(Position::default());
-        let mut target_lines = Lines::from(Position::default());
-        let is_lossy = state.is_lossy;
-        let given = || {
-            let Some(some) = source_lines.next(source, STEP_BYTES)? else { return Ok(None) };
-            Ok(Some(if is_lossy { adapter.adapt(&some)?.lines } else { some }))
-        };
-        let read = || target_lines.next(target, STEP_BYTES);
-        let mut keys: u64 = 0;
-        let compared = compare(&mut Side::new(given), &mut Side::new(read), |length| {
-            keys += 1;
-            progress.inc(size(length));
-        });
+        let progress = begin("Comparing", Some(state.total.saturating_mul(2)));
+        let mut lines = Lines::from(Position::default());
+        while let Some(some) = lines.next(source, STEP_BYTES)? {
+            progress.inc(size(some.len()));
+            visit(&if state.is_lossy { adapter.adapt(&some, source)?.lines } else { some }, true)?;
+        }
+        let mut lines = Lines::from(Position::default());
+        while let Some(some) = lines.next(target, STEP_BYTES)? {
+            progress.inc(size(some.len()));
+            visit(&some, false)?;
+        }
         progress.finish_and_clear();
-        let shown = self.state_path.display();
-        compared.with_context(|| format!("the target is not as the source: remove it and {shown} to start over"))?;
-        Ok(keys)
+        Ok(())
     }
 }

@@ -2,13 +2,33 @@
 
 use super::super::refused::Refused;
 
+/// Bytes that are asked of an engine at a time.
+const STEP_BYTES: u32 = 1 << 20;
+
 /// An engine that writes and reads dumps.
 pub trait Instance {
+    /// What TYPE says of a key: the first type that it has, in layouts in which there may be several. `None` where there is no such key.
+    fn first_type(&mut self, db: u32, key: &[u8]) -> anyhow::Result<Option<&'static str>>;
+
     /// A piece of a dump, and where to go on: see `maintenance.dump` in `wit/engine`.
     fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)>;
 
     /// Loads whole lines; those before one that is refused are written.
     fn load(&mut self, lines: &[u8]) -> anyhow::Result<Result<(), Refused>>;
+}
+
+/// The dump of a small database.
+pub fn whole_dump(instance: &mut impl Instance) -> anyhow::Result<Vec<u8>> {
+    let mut whole = Vec::new();
+    let mut cursor: Option<Vec<u8>> = None;
+    loop {
+        let (mut piece, next) = instance.dump(cursor.as_deref(), STEP_BYTES)?;
+        whole.append(&mut piece);
+        cursor = next;
+        if cursor.is_none() {
+            return Ok(whole);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -17,26 +37,35 @@ pub mod tests {
     use super::*;
     use anyhow::anyhow;
     use orbweaver_engine::environment::HeldEnvironment;
+    use orbweaver_engine::layout::Kind;
     use orbweaver_engine::session::Engine;
     use orbweaver_engine::settings::Settings;
     use orbweaver_engine::store::{Limits, MemoryStore};
+    use orbweaver_engine::typed::keys::Operation;
 
     /// The engine without the component around it.
     pub struct Native(Engine);
 
     impl Native {
         pub fn new() -> Self {
-            Self::limited(Limits::NONE, 16)
+            Self::of("orbweaver", Limits::NONE)
         }
 
-        pub fn limited(limits: Limits, databases: usize) -> Self {
-            let settings = Settings { databases, ..Settings::default() };
+        /// With a layout, on an empty store.
+        pub fn of(layout: &str, limits: Limits) -> Self {
+            let settings = Settings { layout: layout.into(), ..Settings::default() };
             let environment = HeldEnvironment::new(1_700_000_000_000, 1);
             Self(Engine::open(Box::new(MemoryStore::with_limits(limits)), Box::new(environment), settings).unwrap())
         }
     }
 
     impl Instance for Native {
+        fn first_type(&mut self, db: u32, key: &[u8]) -> anyhow::Result<Option<&'static str>> {
+            let outcome = self.0.perform_one(usize::try_from(db)?, Operation::Kind(key.to_vec().into())).unwrap();
+            let kind: Option<Kind> = outcome.try_into().unwrap();
+            Ok(kind.map(Kind::name))
+        }
+
         fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> anyhow::Result<(Vec<u8>, Option<Vec<u8>>)> {
             let mut cursor = start.unwrap_or_default().to_vec();
             let piece = self.0.dump(&mut cursor, usize::try_from(max_bytes)?)?;

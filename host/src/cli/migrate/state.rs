@@ -52,16 +52,12 @@ pub struct State {
     pub done: u64,
     /// Where the dump goes on behind them.
     pub position: Position,
-    /// Whose the last line of them is.
-    #[serde(with = "hex::serde")]
-    pub last_owner: Vec<u8>,
 }
 
 impl State {
     /// The state before anything is written.
     pub fn new(task: Task, now_ms: u64, total: u64, is_lossy: bool) -> Self {
-        let (position, last_owner) = (Position::default(), Vec::new());
-        Self { version: VERSION, task, now_ms, total, is_lossy, phase: Phase::Copy, done: 0, position, last_owner }
+        Self { version: VERSION, task, now_ms, total, is_lossy, phase: Phase::Copy, done: 0, position: Position::default() }
     }
 
     /// Where the state of a migration into `target` is.
