@@ -7,6 +7,8 @@
 mod check;
 pub mod records;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use super::lists::{ArrayRecords, ListAlgorithm, Moves};
 use super::pass::Progress;
@@ -199,12 +201,23 @@ fn put_or_delete(transaction: &mut Transaction<'_>, (keyspace, key): RecordKey, 
 
 /// Takes the meta records of keys that exist, and those that cannot be read.
 #[derive(Debug)]
-struct Existing(Kind);
+struct Existing {
+    kind: Kind,
+    /// Where the fields, members or elements are.
+    data: Keyspace,
+}
 
 impl Choice for Existing {
-    fn judge(&self, _: &mut Transaction<'_>, record: &Record, _: Direction) -> Result<Verdict> {
-        let is_removed = MetaRecord::decode(self.0, &record.value).is_ok_and(|meta| meta.count == 0);
-        Ok(if is_removed { Verdict::Pass } else { Verdict::Take })
+    fn judge(&self, transaction: &mut Transaction<'_>, record: &Record, _: Direction) -> Result<Verdict> {
+        let exists = match MetaRecord::decode(self.kind, &record.value) {
+            Ok(MetaRecord { count: 0, .. }) => false,
+            Ok(MetaRecord { count: ..0, version, .. }) => {
+                let range = KeyRange::prefix(&records::encode_data_key(&record.key, version, b""));
+                transaction.first(self.data, range, Direction::Forward)?.is_some()
+            }
+            Ok(_) | Err(_) => true,
+        };
+        Ok(if exists { Verdict::Take } else { Verdict::Pass })
     }
 }
 
@@ -308,7 +321,10 @@ impl Layout for Blackwidow {
         let range = KeyRange { start: names.start.to_vec(), after_start: false, end };
         let of_kind = |kind| match kind {
             Kind::String => Records::Range((self.keys_of(kind), range.clone())),
-            _ => Records::Chosen((self.keys_of(kind), range.clone()), Rc::new(Existing(kind))),
+            _ => {
+                let existing = Existing { kind, data: self.keyspace(Role::Data(kind)) };
+                Records::Chosen((self.keys_of(kind), range.clone()), Rc::new(existing))
+            }
         };
         match kind {
             Some(kind) => of_kind(kind),
