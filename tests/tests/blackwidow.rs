@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use orbweaver_engine::layout::blackwidow::Blackwidow;
+use orbweaver_engine::layout::{KeyAt, Layout as _};
+use orbweaver_engine::store::{Direction, Scope};
+use orbweaver_engine::transaction::{Scan, Transaction};
 use orbweaver_tests::fixtures::{self, expected};
 use orbweaver_tests::foreign::{self, Opened};
 use orbweaver_tests::golden;
@@ -321,4 +324,36 @@ fn a_collection_that_takes_several_batches_is_loaded_whole_in_the_place_of_anoth
     target.clock.wait_ms(2000);
     assert_eq!(target.sweep(), 2);
     assert_eq!(target.contents(), source.contents());
+}
+
+#[test]
+fn the_records_of_a_key_are_found_dead_ones_too_and_no_others() {
+    let user_key = |record: &Record| match record.keyspace.as_str() {
+        keyspace if keyspace.ends_with("/default") => record.key.clone(),
+        _ => {
+            let length = u32::from_le_bytes(record.key[..4].try_into().expect("four bytes"));
+            record.key.slice(4..4 + usize::try_from(length).expect("a short key"))
+        }
+    };
+    for name in FIXTURES {
+        let records = fixtures::records(LAYOUT, name);
+        let mut store = foreign::store(LAYOUT, &records);
+        let layout = Blackwidow::open(&mut store).expect("the keyspaces open");
+        let keys: BTreeSet<Bytes> = records.iter().map(user_key).collect();
+        let mut transaction = Transaction::begin(&mut store, Scope::Read).expect("the store can be read");
+        for key in keys {
+            let at = KeyAt::new(1, key.clone());
+            let mut found = Vec::new();
+            for (keyspace, range) in layout.records_of(&at, None) {
+                let mut scan = Scan::new(keyspace, range, Direction::Forward, 10);
+                while let Some((key, value)) = transaction.next(&mut scan).expect("the store can be read") {
+                    found.push(Record { keyspace: layout.keyspace_name(keyspace).to_owned(), key, value });
+                }
+            }
+            let mut wanted: Vec<Record> = records.iter().filter(|record| user_key(record) == key).cloned().collect();
+            found.sort();
+            wanted.sort();
+            assert_eq!(found, wanted, "{name}: {key:?}");
+        }
+    }
 }

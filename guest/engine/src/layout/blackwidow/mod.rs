@@ -4,6 +4,7 @@
 //! second in which the collection was made: a removed key leaves a meta record with a count of 0 and a higher version, and its records
 //! stay until the sweep finds them. Numbers have 32 bits and expiries are full seconds.
 
+mod anatomy;
 mod check;
 pub mod records;
 mod sweep;
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
+use crate::layout::anatomy::Anatomy;
 use crate::layout::expiry::ExpiryRules;
 use crate::store::{Direction, KeyRange, Keyspace, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
@@ -173,7 +175,7 @@ impl Blackwidow {
     }
 
     /// The records of a collection in one of its keyspaces, of the names alone.
-    fn records_of(&self, role: Role, at: &KeyAt, collection: &Collection, names: &Names) -> RecordRange {
+    fn range_of(&self, role: Role, at: &KeyAt, collection: &Collection, names: &Names) -> RecordRange {
         let version = records::version_of(collection.version);
         let key = |name: &[u8]| records::encode_data_key(&at.key, version, name).to_vec();
         let end = match &names.end {
@@ -285,7 +287,7 @@ impl Layout for Blackwidow {
         if let Body::Collection(collection) = &mut meta.body
             && !collection.is_counted
         {
-            let records = self.records_of(Role::Data(kind), at, collection, &Names::ALL);
+            let records = self.range_of(Role::Data(kind), at, collection, &Names::ALL);
             collection.count = Records::Range(records).count(transaction)?;
             collection.is_counted = true;
             return Ok((collection.count > 0).then_some(meta));
@@ -360,7 +362,7 @@ impl Layout for Blackwidow {
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
-        Records::Range(self.records_of(Role::Data(Kind::Hash), at, hash, names))
+        Records::Range(self.range_of(Role::Data(Kind::Hash), at, hash, names))
     }
 
     fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
@@ -392,7 +394,7 @@ impl Layout for Blackwidow {
     }
 
     fn members(&self, at: &KeyAt, set: &Collection) -> Records {
-        Records::Range(self.records_of(Role::Data(set.kind), at, set, &Names::ALL))
+        Records::Range(self.range_of(Role::Data(set.kind), at, set, &Names::ALL))
     }
 
     fn decode_member(&self, key: &Bytes) -> Result<Bytes> {
@@ -421,7 +423,7 @@ impl Layout for Blackwidow {
     }
 
     fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
-        let (keyspace, all) = self.records_of(Role::Scores, at, set, &Names::ALL);
+        let (keyspace, all) = self.range_of(Role::Scores, at, set, &Names::ALL);
         let key = |score: f64, member: &[u8]| records::encode_scored(&at.key, records::version_of(set.version), score, member).to_vec();
         let place = |cut: &Cut| match cut {
             Cut::Edge => None,
@@ -462,7 +464,7 @@ impl Layout for Blackwidow {
         if is_first {
             // A writer who gave up within the second has left them.
             for role in [Some(Role::Data(collection.kind)), (collection.kind == Kind::SortedSet).then_some(Role::Scores)] {
-                let records = role.map(|role| self.records_of(role, at, collection, &Names::ALL));
+                let records = role.map(|role| self.range_of(role, at, collection, &Names::ALL));
                 records.map_or(Ok(()), |(keyspace, range)| transaction.delete_range(keyspace, range))?;
             }
         }
@@ -475,6 +477,18 @@ impl Layout for Blackwidow {
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
+    }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        self.name_of(keyspace)
+    }
+
+    fn records_of(&self, at: &KeyAt, meta: Option<&Meta>) -> Vec<RecordRange> {
+        self.records_of_key(at, meta)
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
+        anatomy::describe(keyspace, key, value)
     }
 }
 
