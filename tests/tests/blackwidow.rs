@@ -344,7 +344,7 @@ fn the_records_of_a_key_are_found_dead_ones_too_and_no_others() {
         for key in keys {
             let at = KeyAt::new(1, key.clone());
             let mut found = Vec::new();
-            for (keyspace, range) in layout.records_of(&at, None) {
+            for (keyspace, range) in layout.records_of(&at, &[]) {
                 let mut scan = Scan::new(keyspace, range, Direction::Forward, 10);
                 while let Some((key, value)) = transaction.next(&mut scan).expect("the store can be read") {
                     found.push(Record { keyspace: layout.keyspace_name(keyspace).to_owned(), key, value });

@@ -7,20 +7,19 @@ use crate::layout::{KeyAt, Kind, Meta, RecordRange};
 use crate::store::{KeyRange, prefix_end};
 
 impl Blackwidow {
-    /// The ranges that hold the records of a user key, dead ones too: see [`crate::layout::Layout::records_of`].
-    pub(super) fn records_of_key(&self, at: &KeyAt, meta: Option<&Meta>) -> Vec<RecordRange> {
-        let wanted = meta.map(Meta::kind);
-        let is_wanted = |kind| wanted.is_none_or(|wanted| wanted == kind);
-        let ranges = ROLES.into_iter().filter_map(|role| {
+    /// The ranges that hold the records of a user key, those of living values first: see [`crate::layout::Layout::records_of`].
+    pub(super) fn records_of_key(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange> {
+        let mut ranges = ROLES.map(|role| {
             let (kind, range) = match role {
                 Role::Strings => (Kind::String, KeyRange::only(&at.key)),
                 Role::Metas(kind) => (kind, KeyRange::only(&at.key)),
                 Role::Data(kind) => (kind, all_versions(&at.key, kind)),
                 Role::Scores => (Kind::SortedSet, all_versions(&at.key, Kind::SortedSet)),
             };
-            is_wanted(kind).then(|| (self.keyspace(role), range))
+            (kind, (self.keyspace(role), range))
         });
-        ranges.collect()
+        ranges.sort_by_key(|(kind, _)| !metas.iter().any(|meta| meta.kind() == *kind));
+        ranges.into_iter().map(|(_, range)| range).collect()
     }
 }
 

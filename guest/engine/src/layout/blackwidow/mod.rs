@@ -483,8 +483,8 @@ impl Layout for Blackwidow {
         self.name_of(keyspace)
     }
 
-    fn records_of(&self, at: &KeyAt, meta: Option<&Meta>) -> Vec<RecordRange> {
-        self.records_of_key(at, meta)
+    fn records_of(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange> {
+        self.records_of_key(at, metas)
     }
 
     fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
