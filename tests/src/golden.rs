@@ -93,6 +93,11 @@ impl Clock {
         Self(Rc::new(Cell::new(now_ms)))
     }
 
+    /// Sets the clock.
+    pub fn set(&self, now_ms: u64) {
+        self.0.set(now_ms);
+    }
+
     /// Moves the clock forward.
     pub fn wait_ms(&self, ms: u64) {
         self.0.set(self.0.get() + ms);

@@ -73,7 +73,7 @@ impl Check<'_> {
         }
         let at = KeyAt::new(super::SPACE, key.clone());
         let collection = Collection::empty(kind, records::version_number(meta.version));
-        let records = Records::Range(self.layout.records_of(Role::Data(kind), &at, &collection, &Names::ALL));
+        let records = Records::Range(self.layout.range_of(Role::Data(kind), &at, &collection, &Names::ALL));
         // Where there are some, they are counted when the check comes to them.
         if records.first(transaction, Direction::Forward)?.is_none() {
             self.find_miscount(kind, key, meta.count, 0);

@@ -4,9 +4,12 @@
 //! second in which the collection was made: a removed key leaves a meta record with a count of 0 and a higher version, and its records
 //! stay until the sweep finds them. Numbers have 32 bits and expiries are full seconds.
 
+mod anatomy;
 mod check;
 pub mod records;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use super::lists::{ArrayRecords, ListAlgorithm, Moves};
 use super::pass::Progress;
@@ -17,6 +20,7 @@ use super::{
 };
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
+use crate::layout::anatomy::Anatomy;
 use crate::layout::expiry::ExpiryRules;
 use crate::store::{Direction, KeyRange, Keyspace, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
@@ -171,7 +175,7 @@ impl Blackwidow {
     }
 
     /// The records of a collection in one of its keyspaces, of the names alone.
-    fn records_of(&self, role: Role, at: &KeyAt, collection: &Collection, names: &Names) -> RecordRange {
+    fn range_of(&self, role: Role, at: &KeyAt, collection: &Collection, names: &Names) -> RecordRange {
         let version = records::version_of(collection.version);
         let key = |name: &[u8]| records::encode_data_key(&at.key, version, name).to_vec();
         let end = match &names.end {
@@ -199,12 +203,23 @@ fn put_or_delete(transaction: &mut Transaction<'_>, (keyspace, key): RecordKey, 
 
 /// Takes the meta records of keys that exist, and those that cannot be read.
 #[derive(Debug)]
-struct Existing(Kind);
+struct Existing {
+    kind: Kind,
+    /// Where the fields, members or elements are.
+    data: Keyspace,
+}
 
 impl Choice for Existing {
-    fn judge(&self, _: &mut Transaction<'_>, record: &Record, _: Direction) -> Result<Verdict> {
-        let is_removed = MetaRecord::decode(self.0, &record.value).is_ok_and(|meta| meta.count == 0);
-        Ok(if is_removed { Verdict::Pass } else { Verdict::Take })
+    fn judge(&self, transaction: &mut Transaction<'_>, record: &Record, _: Direction) -> Result<Verdict> {
+        let exists = match MetaRecord::decode(self.kind, &record.value) {
+            Ok(MetaRecord { count: 0, .. }) => false,
+            Ok(MetaRecord { count: ..0, version, .. }) => {
+                let range = KeyRange::prefix(&records::encode_data_key(&record.key, version, b""));
+                transaction.first(self.data, range, Direction::Forward)?.is_some()
+            }
+            Ok(_) | Err(_) => true,
+        };
+        Ok(if exists { Verdict::Take } else { Verdict::Pass })
     }
 }
 
@@ -272,7 +287,7 @@ impl Layout for Blackwidow {
         if let Body::Collection(collection) = &mut meta.body
             && !collection.is_counted
         {
-            let records = self.records_of(Role::Data(kind), at, collection, &Names::ALL);
+            let records = self.range_of(Role::Data(kind), at, collection, &Names::ALL);
             collection.count = Records::Range(records).count(transaction)?;
             collection.is_counted = true;
             return Ok((collection.count > 0).then_some(meta));
@@ -308,7 +323,10 @@ impl Layout for Blackwidow {
         let range = KeyRange { start: names.start.to_vec(), after_start: false, end };
         let of_kind = |kind| match kind {
             Kind::String => Records::Range((self.keys_of(kind), range.clone())),
-            _ => Records::Chosen((self.keys_of(kind), range.clone()), Rc::new(Existing(kind))),
+            _ => {
+                let existing = Existing { kind, data: self.keyspace(Role::Data(kind)) };
+                Records::Chosen((self.keys_of(kind), range.clone()), Rc::new(existing))
+            }
         };
         match kind {
             Some(kind) => of_kind(kind),
@@ -344,7 +362,7 @@ impl Layout for Blackwidow {
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
-        Records::Range(self.records_of(Role::Data(Kind::Hash), at, hash, names))
+        Records::Range(self.range_of(Role::Data(Kind::Hash), at, hash, names))
     }
 
     fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
@@ -376,7 +394,7 @@ impl Layout for Blackwidow {
     }
 
     fn members(&self, at: &KeyAt, set: &Collection) -> Records {
-        Records::Range(self.records_of(Role::Data(set.kind), at, set, &Names::ALL))
+        Records::Range(self.range_of(Role::Data(set.kind), at, set, &Names::ALL))
     }
 
     fn decode_member(&self, key: &Bytes) -> Result<Bytes> {
@@ -405,7 +423,7 @@ impl Layout for Blackwidow {
     }
 
     fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
-        let (keyspace, all) = self.records_of(Role::Scores, at, set, &Names::ALL);
+        let (keyspace, all) = self.range_of(Role::Scores, at, set, &Names::ALL);
         let key = |score: f64, member: &[u8]| records::encode_scored(&at.key, records::version_of(set.version), score, member).to_vec();
         let place = |cut: &Cut| match cut {
             Cut::Edge => None,
@@ -446,7 +464,7 @@ impl Layout for Blackwidow {
         if is_first {
             // A writer who gave up within the second has left them.
             for role in [Some(Role::Data(collection.kind)), (collection.kind == Kind::SortedSet).then_some(Role::Scores)] {
-                let records = role.map(|role| self.records_of(role, at, collection, &Names::ALL));
+                let records = role.map(|role| self.range_of(role, at, collection, &Names::ALL));
                 records.map_or(Ok(()), |(keyspace, range)| transaction.delete_range(keyspace, range))?;
             }
         }
@@ -459,6 +477,18 @@ impl Layout for Blackwidow {
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
+    }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        self.name_of(keyspace)
+    }
+
+    fn records_of(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange> {
+        self.records_of_key(at, metas)
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
+        anatomy::describe(keyspace, key, value)
     }
 }
 
