@@ -10,6 +10,7 @@
 
 pub mod anatomy;
 pub mod blackwidow;
+pub mod ardb;
 pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
