@@ -251,6 +251,15 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
+    /// Takes the string that was just stored for a text, even if it looks like a number: it was put together from pieces (APPEND, SETRANGE).
+    /// Matters to layouts that store numbers in another form.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn keep_as_text(&self, _transaction: &mut Transaction<'_>, _at: &KeyAt) -> Result<()> {
+        Ok(())
+    }
+
     /// Moves what is stored under `from` to `to`, where nothing is stored (any more). False, and nothing done, in layouts whose records
     /// all have the user key in them: it must be copied.
     ///

@@ -437,7 +437,7 @@ mod tests {
     fn what_is_no_operation_is_refused() {
         let whole = fold(Some(&records::encode_value(record::FIELD, [&Item::Nil])), &[operation(160, &[text(b"a")])]);
         for cut in 1..whole.len() {
-            let is_whole = cut == 10;
+            let is_whole = cut == 9;
             assert_eq!(folded(record::FIELD, &whole.slice(..cut)).is_ok(), is_whole, "{cut}");
         }
         let wrong = [operation(9, &[text(b"a")]), operation(102, &[]), operation(121, &[Item::Integer(1)])];

@@ -127,7 +127,8 @@ fn missing((_, key): &RecordKey) -> Error {
     corrupt(key, Flaw { offset: 0, what: "a missing record" })
 }
 
-/// The meta of a head. A list without bounds does not come out of the decoder.
+/// The meta of a head. A list without bounds does not come out of the decoder. Hashes are not taken as counted: Ardb gives up counting
+/// with the second HSET, and so do we.
 fn meta(head: Head) -> Meta {
     let body = match head.contents {
         Contents::Text(text) => Body::String(text.into_bytes()),
@@ -137,6 +138,7 @@ fn meta(head: Head) -> Meta {
                 Some((first, last)) if kind == Kind::List => ListHead::Spread { first, last, is_sequential },
                 _ => ListHead::None,
             };
+            let size = size.filter(|_| kind != Kind::Hash);
             let count = size.unwrap_or(u64::MAX);
             Body::Collection(Collection { count, is_counted: size.is_some(), list, ..Collection::empty(kind, VERSION) })
         }
@@ -213,6 +215,16 @@ impl Layout for Ardb {
                 let (keyspace, key) = self.meta_record(at);
                 transaction.delete(keyspace, key)?;
             }
+        }
+        Ok(())
+    }
+
+    fn keep_as_text(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<()> {
+        let Some(mut head) = self.find_head(transaction, at)? else { return Ok(()) };
+        if let Contents::Text(text) = &mut head.contents {
+            *text = Item::Text(text.clone().into_bytes());
+            let (keyspace, key) = self.meta_record(at);
+            transaction.put(keyspace, key, records::encode_meta(&head))?;
         }
         Ok(())
     }
@@ -370,6 +382,10 @@ impl Layout for Ardb {
         false
     }
 
+    fn unfinished_lock_key(&self, at: &KeyAt, _collection: &Collection) -> Bytes {
+        at.lock_key().clone()
+    }
+
     fn renew_unfinished(
         &self,
         transaction: &mut Transaction<'_>,
@@ -500,7 +516,7 @@ fn hash_size(stored: Option<&Head>, expire_at_ms: Option<u64>, known: Option<u64
     match stored {
         None => known.filter(|count| *count == 1),
         Some(head) if head.expire_at_ms == expire_at_ms => None,
-        Some(Head { contents: Contents::Collection { size, .. }, .. }) => size.filter(|size| known == Some(*size)),
+        Some(Head { contents: Contents::Collection { size, .. }, .. }) => *size,
         Some(_) => None,
     }
 }
