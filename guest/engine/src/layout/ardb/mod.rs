@@ -258,12 +258,12 @@ impl Layout for Ardb {
     fn write_field(
         &self,
         transaction: &mut Transaction<'_>,
-        at: &KeyAt,
-        hash: &Collection,
-        field: &[u8],
+        _at: &KeyAt,
+        _hash: &Collection,
+        _field: &[u8],
+        (keyspace, key): RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        let (keyspace, key) = self.field(at, hash, field);
         match value {
             Some(value) => transaction.put(keyspace, key, records::encode_value(record::FIELD, [&Item::of(&value.value)]))?,
             None => transaction.delete(keyspace, key)?,
@@ -298,8 +298,15 @@ impl Layout for Ardb {
         decode().map_err(|flaw| corrupt(key, flaw))
     }
 
-    fn write_member(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, member: &[u8], is_there: bool) -> Result<()> {
-        let (keyspace, key) = self.member(at, set, member);
+    fn write_member(
+        &self,
+        transaction: &mut Transaction<'_>,
+        _at: &KeyAt,
+        _set: &Collection,
+        _member: &[u8],
+        (keyspace, key): RecordKey,
+        is_there: bool,
+    ) -> Result<()> {
         if is_there {
             transaction.put(keyspace, key, records::encode_value(record::MEMBER, []))?;
         } else {
@@ -326,24 +333,25 @@ impl Layout for Ardb {
         &self,
         transaction: &mut Transaction<'_>,
         at: &KeyAt,
-        set: &Collection,
+        _set: &Collection,
         member: &[u8],
+        (keyspace, key): RecordKey,
         old: Option<f64>,
         new: Option<f64>,
     ) -> Result<()> {
-        let scored = |score| self.namespaces.record(at, record::SCORED, [&Item::Float(score), &Item::text(member)]);
+        let scored = |score| records::encode_key(&at.key, record::SCORED, [&Item::Float(score), &Item::text(member)]);
         if let Some(old) = old {
-            let (keyspace, key) = scored(old);
-            transaction.delete(keyspace, key)?;
+            transaction.delete(keyspace, scored(old))?;
         }
-        let (keyspace, key) = self.member(at, set, member);
         match new {
             Some(new) => {
                 transaction.put(keyspace, key, records::encode_value(record::SCORE, [&Item::Float(new)]))?;
-                let (keyspace, key) = scored(new);
-                transaction.put(keyspace, key, records::encode_value(record::SCORED, []))?;
+                transaction.put(keyspace, scored(new), records::encode_value(record::SCORED, []))?;
             }
-            None => transaction.delete(keyspace, key)?,
+            None => {
+                transaction.delete(keyspace, key)?;
+                self.remove_number(transaction, at, member, old)?;
+            }
         }
         Ok(())
     }
@@ -497,6 +505,18 @@ impl Ardb {
         let mut scan = Scan::new(keyspace, range, Direction::Forward, usize::try_from(old.count).unwrap_or(usize::MAX));
         while let Some((key, _)) = transaction.next(&mut scan)? {
             transaction.delete(keyspace, key)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a sorted set's member that is stored as a number. Ardb's ZUNIONSTORE makes such members of those of sets; a walk over the
+    /// scores comes to them, although they are not found by their names.
+    fn remove_number(&self, transaction: &mut Transaction<'_>, at: &KeyAt, member: &[u8], score: Option<f64>) -> Result<()> {
+        let (number @ Item::Integer(_), Some(score)) = (Item::of(member), score) else { return Ok(()) };
+        let (keyspace, key) = self.namespaces.record(at, record::SCORE, [&number]);
+        if transaction.get(keyspace, &key)?.is_some() {
+            transaction.delete(keyspace, key)?;
+            transaction.delete(keyspace, records::encode_key(&at.key, record::SCORED, [&Item::Float(score), &number]))?;
         }
         Ok(())
     }
