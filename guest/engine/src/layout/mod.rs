@@ -307,6 +307,11 @@ pub trait Layout {
     /// The records of a hash's fields, in the order in which the layout has them.
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records;
 
+    /// The records of a hash's fields in byte order, also where [`Layout::fields`] has them in another one.
+    fn fields_by_name(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
+        self.fields(at, hash, names)
+    }
+
     /// The field of a record of [`Layout::fields`].
     ///
     /// # Errors

@@ -82,7 +82,10 @@ impl Check<'_> {
         tally.of = records::encode_key(user_key, first, []);
         let sub_records = records::types(user_key, first, end);
         let is_empty = transaction.first(found.keyspace, sub_records, Direction::Forward)?.is_none();
-        Ok(is_empty.then(|| format!("an empty {}, which counts as absent", kind.name())))
+        if is_empty {
+            return Ok(Some(format!("an empty {}, which counts as absent", kind.name())));
+        }
+        Ok(has_gaps(&head).then(|| "a sequential list of another size than its bounds have between them".to_owned()))
     }
 
     fn sub_record(&self, transaction: &mut Transaction<'_>, found: &Record, key: &Key) -> Result<Wrong> {
@@ -217,6 +220,13 @@ fn is_canonical(name: &Item) -> std::result::Result<(), Flaw> {
     } else {
         Err(Flaw { offset: 0, what: "a name that commands do not find: it is stored as what it is not" })
     }
+}
+
+/// Whether a list that is said to be sequential cannot be so.
+fn has_gaps(head: &Head) -> bool {
+    let Contents::Collection { is_sequential: true, size: Some(size), bounds: Some([first, last]), .. } = &head.contents else { return false };
+    let (Item::Integer(first), Item::Integer(last)) = (first, last) else { return true };
+    first.checked_add_unsigned(*size) != last.checked_add(1)
 }
 
 /// Whether an index or a member is within the bounds of its collection.

@@ -265,16 +265,21 @@ impl Layout for Ardb {
         value: Option<&FieldValue>,
     ) -> Result<()> {
         match value {
+            Some(FieldValue { expire_at_ms: Some(_), .. }) => return Err(texts::NO_FIELD_EXPIRY),
             Some(value) => transaction.put(keyspace, key, records::encode_value(record::FIELD, [&Item::of(&value.value)]))?,
             None => transaction.delete(keyspace, key)?,
         }
         Ok(())
     }
 
-    fn fields(&self, at: &KeyAt, _hash: &Collection, names: &Names) -> Records {
+    fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
         if *names == Names::ALL {
             return Records::Range(self.namespaces.types(at, record::FIELD, record::FIELD + 1));
         }
+        self.fields_by_name(at, hash, names)
+    }
+
+    fn fields_by_name(&self, at: &KeyAt, _hash: &Collection, names: &Names) -> Records {
         Records::Own(Rc::new(FieldsByName::new(&self.namespaces, at, names)))
     }
 
@@ -462,20 +467,22 @@ impl Ardb {
                 (known, is_sequential, Some([elements::item(first), elements::item(last)]))
             }
             (Kind::Hash, _) => (hash_size(stored.as_ref(), new.expire_at_ms, known), false, None),
-            _ => (known, false, self.bounds(transaction, at, kind, stored.as_ref())?),
+            _ => (known, false, self.bounds(transaction, at, collection, stored.as_ref())?),
         };
         Ok(Head { expire_at_ms: new.expire_at_ms, contents: Contents::Collection { kind, size, is_sequential, bounds } })
     }
 
     /// The bounds of a set's or a sorted set's members. They are only widened.
-    fn bounds(&self, transaction: &mut Transaction<'_>, at: &KeyAt, kind: Kind, stored: Option<&Head>) -> Result<Option<[Item; 2]>> {
+    fn bounds(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, stored: Option<&Head>) -> Result<Option<[Item; 2]>> {
         let stored = match stored.map(|head| &head.contents) {
-            Some(Contents::Collection { bounds: Some(bounds), .. }) => Some(bounds.clone()),
+            // No command adds members and takes others away.
+            Some(Contents::Collection { bounds, size: Some(size), .. }) if set.is_counted && set.count <= *size => return Ok(bounds.clone()),
             // Whoever did not count it did not look at its members either.
-            Some(Contents::Collection { size: None, .. }) => return Ok(None),
+            Some(Contents::Collection { bounds: None, size: None, .. }) => return Ok(None),
+            Some(Contents::Collection { bounds, .. }) => bounds.clone(),
             _ => None,
         };
-        let kind = member_type(kind);
+        let kind = member_type(set.kind);
         let (keyspace, range) = self.namespaces.types(at, kind, kind + 1);
         let mut outermost = |direction| match transaction.first(keyspace, range.clone(), direction)? {
             Some((key, _)) => {
