@@ -1,96 +1,34 @@
 //! The layout `ardb` against a database of the real program, and against records that the format's rules predict.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use orbweaver_engine::environment::{Environment, HeldEnvironment};
+use orbweaver_engine::error::Result;
+use orbweaver_engine::layout::Layout;
 use orbweaver_engine::layout::ardb::Ardb;
-use orbweaver_engine::session::{Delivery, Engine};
+use orbweaver_engine::session::Engine;
 use orbweaver_engine::settings::Settings;
-use orbweaver_engine::store::{Limits, MemoryStore, Order, Scope, Store as _};
-use orbweaver_engine::transaction::Transaction;
-use orbweaver_tests::fixtures::{expected, records};
-use orbweaver_tests::golden::{self, Clock, Golden, Step};
-use orbweaver_tests::logical::{self, Entry};
+use orbweaver_engine::store::{Limits, Store};
+use orbweaver_tests::fixtures::{self, expected};
+use orbweaver_tests::foreign::{self, Opened};
+use orbweaver_tests::golden::{self, Clock};
 use orbweaver_tests::readers::{Record, read};
 
+const LAYOUT: &str = "ardb";
 const DATABASES: usize = 16;
+/// The clock of all tests: the fixture's two keys have expired before.
+const NOW_MS: u64 = 1_800_000_000_000;
 
-/// After the fixture's two keys have expired.
-const FIXTURE_NOW_MS: u64 = 1_800_000_000_000;
-
-/// A client of an engine with the layout.
-struct Client {
-    engine: Engine,
-    store: MemoryStore,
+fn opened(records: &[Record]) -> Opened {
+    Opened::new(LAYOUT, records, NOW_MS, open)
 }
 
-impl Client {
-    fn new(now_ms: u64) -> Self {
-        Self::with_records(now_ms, &[])
-    }
-
-    /// On a store that holds these records.
-    fn with_records(now_ms: u64, records: &[Record]) -> Self {
-        let store = store_of(records);
-        let mut engine = engine(&store, HeldEnvironment::new(now_ms, 1));
-        engine.connect(1, "in-process", None);
-        Self { engine, store }
-    }
-
-    /// The reply to an inline command, with spaces for line ends.
-    fn run(&mut self, line: &str) -> String {
-        let input = format!("{line}\r\n").into();
-        let answers = self.engine.exchange(&[Delivery { connection: 1, input }]).answers;
-        let reply: Vec<u8> = answers.into_iter().flat_map(|answer| answer.output).collect();
-        reply.escape_ascii().to_string().replace("\\r\\n", " ").trim_end().to_owned()
-    }
-
-    fn dump(&mut self) -> Vec<Entry> {
-        let dump = self.engine.dump(&mut Vec::new(), 1 << 30).expect("a sound database");
-        logical::from_dump(std::str::from_utf8(&dump).expect("JSON").lines()).expect("a dump")
-    }
-
-    fn check(&mut self) -> Vec<String> {
-        let (mut cursor, mut found) = (Vec::new(), Vec::new());
-        loop {
-            let findings = self.engine.check(&mut cursor, 7).expect("the store can be read");
-            found.extend(findings.iter().map(|finding| format!("{} {}: {}", finding.keyspace, finding.key.escape_ascii(), finding.what)));
-            if cursor.is_empty() {
-                return found;
-            }
-        }
-    }
+fn open(store: &mut dyn Store) -> Result<Box<dyn Layout>> {
+    Ok(Box::new(Ardb::open(store, DATABASES)?))
 }
 
-fn engine(store: &MemoryStore, environment: impl Environment + 'static) -> Engine {
-    let layout = Ardb::open(&mut store.clone(), DATABASES).expect("a store in memory opens");
-    Engine::with_layout(Box::new(store.clone()), Box::new(layout), Box::new(environment), Settings::default())
-}
-
-fn store_of(records: &[Record]) -> MemoryStore {
-    let mut store = MemoryStore::new();
-    let names: BTreeMap<&str, _> = records.iter().map(|record| record.keyspace.as_str()).map(|name| (name, ())).collect();
-    let keyspaces: BTreeMap<&str, _> =
-        names.into_keys().map(|name| (name, store.open_keyspace(name, Order::Ardb).expect("a new keyspace"))).collect();
-    let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).expect("nobody else is there");
-    for record in records {
-        transaction.put(keyspaces[record.keyspace.as_str()], record.key.clone(), record.value.clone()).expect("it fits");
-    }
-    transaction.commit().expect("nobody else is there");
-    store
-}
-
-/// All records of a store, sorted by keyspace and key in byte order, as golden records are.
-fn records_of(store: &MemoryStore) -> Vec<Record> {
-    let all = store.contents().into_iter();
-    let mut records: Vec<Record> = all
-        .flat_map(|(keyspace, records)| records.into_iter().map(move |(key, value)| Record { keyspace: keyspace.clone(), key, value }))
-        .collect();
-    records.sort();
-    records
+fn fixture() -> Vec<Record> {
+    fixtures::records(LAYOUT, "rocksdb")
 }
 
 fn hex(text: &str) -> Bytes {
@@ -103,61 +41,38 @@ fn record(key: &str, value: &str) -> Record {
 
 #[test]
 fn a_database_of_the_real_program_holds_what_is_expected() {
-    let mut client = Client::with_records(FIXTURE_NOW_MS, &records("ardb", "rocksdb"));
-    let mut found = client.dump();
-    logical::sort(&mut found);
-    assert_eq!(found, expected("ardb", "rocksdb").live);
-    assert_eq!(client.check(), Vec::<String>::new());
-    assert_eq!(records_of(&client.store).len(), records("ardb", "rocksdb").len(), "reading changes nothing");
+    let mut opened = opened(&fixture());
+    assert_eq!(opened.contents(), expected(LAYOUT, "rocksdb").live);
+    for budget in [1, 7, 10_000] {
+        assert_eq!(opened.findings(budget), [""; 0], "{budget} records a step");
+    }
+    assert_eq!(foreign::records(&opened.store).len(), fixture().len(), "reading changes nothing");
 }
 
 #[test]
 fn the_order_of_the_real_program_is_that_of_the_memory_store() {
-    let records = records("ardb", "rocksdb");
-    let store = store_of(&records);
-    for (name, stored) in store.contents() {
-        let listed = records.iter().filter(|record| record.keyspace == name).map(|record| (record.key.clone(), record.value.clone()));
+    for (name, stored) in opened(&fixture()).store.contents() {
+        let listed = fixture().into_iter().filter(|record| record.keyspace == name).map(|record| (record.key, record.value));
         assert_eq!(stored, listed.collect::<Vec<_>>());
     }
 }
 
 #[test]
-fn scripts_leave_the_records_that_the_format_predicts() {
-    for golden in golden::all("ardb") {
-        let clock = Clock::default();
-        let store = MemoryStore::new();
-        let mut engine = engine(&store, clock.clone());
-        golden.replay(&mut engine, &clock);
-        let differences = golden.differences(&records_of(&store));
-        assert!(differences.is_empty(), "{}:\n{differences}", golden.name);
+fn scripts_leave_the_golden_records() {
+    for golden in golden::all(LAYOUT) {
+        let mut opened = opened(&[]);
+        golden.replay(&mut opened.engine, &opened.clock);
+        let records = foreign::records(&opened.store);
+        assert_eq!(golden.differences(&records), "", "{}", golden.name);
+        let now_ms = i64::try_from(golden.now_ms()).expect("a time of our days");
+        assert_eq!(opened.contents(), read(LAYOUT, &records, now_ms).live, "{}", golden.name);
+        assert_eq!(opened.findings(100), [""; 0], "{}", golden.name);
     }
-}
-
-#[test]
-fn golden_records_hold_what_the_script_says_and_are_in_order() {
-    for golden in golden::all("ardb") {
-        let mut client = Client::with_records(golden.now_ms(), &golden.records);
-        let mut found = client.dump();
-        logical::sort(&mut found);
-        assert_eq!(found, own_contents(&golden), "{}", golden.name);
-        assert_eq!(client.check(), Vec::<String>::new(), "{}", golden.name);
-    }
-}
-
-/// What the engine's own layout holds after the script.
-fn own_contents(golden: &Golden) -> Vec<Entry> {
-    let clock = Clock::default();
-    let mut engine =
-        Engine::open(Box::new(MemoryStore::new()), Box::new(clock.clone()), Settings::default()).expect("an empty store opens");
-    golden.replay(&mut engine, &clock);
-    assert!(golden.steps.iter().any(|step| matches!(step, Step::Command(_))));
-    let dump = engine.dump(&mut Vec::new(), 1 << 30).expect("a sound database");
-    logical::from_dump(std::str::from_utf8(&dump).expect("JSON").lines()).expect("a dump")
 }
 
 #[test]
 fn commands_work_on_a_database_of_the_real_program() {
-    let mut client = Client::with_records(FIXTURE_NOW_MS, &records("ardb", "rocksdb"));
+    let mut opened = opened(&fixture());
     let conversation = [
         ("TYPE list:ins", "+list"),
         ("DBSIZE", ":33"),
@@ -185,41 +100,37 @@ fn commands_work_on_a_database_of_the_real_program() {
         ("EXISTS str:expired hash:expired", ":0"),
         ("DEL hash:two set:mix zset:a list:lr", ":4"),
         ("KEYS hash*", "*3 $7 hash:hm $8 hash:one $8 hash:ttl"),
-        ("SELECT 1", "+OK"),
-        ("KEYS *", "*2 $8 other-db $2 z1"),
-        ("FLUSHDB", "+OK"),
-        ("DBSIZE", ":0"),
+        ("MOVE b 1", ":1"),
+        ("EXISTS b", ":0"),
     ];
     for (line, reply) in conversation {
-        assert_eq!(client.run(line), reply, "{line}");
+        assert_eq!(opened.run(line), reply, "{line}");
     }
-    assert_eq!(client.check(), Vec::<String>::new());
-    let contents = read("ardb", &records_of(&client.store), FIXTURE_NOW_MS.try_into().expect("a time of our days"));
+    assert_eq!(opened.findings(7), [""; 0]);
+    let contents = read(LAYOUT, &foreign::records(&opened.store), NOW_MS.try_into().expect("a time of our days"));
     assert_eq!(contents.flaws, [], "the plain reader agrees");
-    assert_eq!(contents.live, {
-        let mut own = client.dump();
-        logical::sort(&mut own);
-        own
-    });
+    assert_eq!(contents.live, opened.contents());
+
+    conversation(&mut opened, &[("FLUSHDB", "+OK"), ("DBSIZE", ":0")]);
+    assert!(lines(&opened).iter().all(|line| line.starts_with("1 ")), "the other db is untouched");
+    assert_eq!(opened.contents().len(), 3);
 }
 
 /// What the store holds, a line for each record: the namespace, the key and the value as hexadecimal digits.
-fn lines(client: &Client) -> Vec<String> {
-    let lines = records_of(&client.store).into_iter();
+fn lines(opened: &Opened) -> Vec<String> {
+    let lines = foreign::records(&opened.store).into_iter();
     lines.map(|Record { keyspace, key, value }| format!("{keyspace} {} {}", hex::encode(key), hex::encode(value))).collect()
 }
 
-fn conversation(client: &mut Client, lines: &[(&str, &str)]) {
+fn conversation(opened: &mut Opened, lines: &[(&str, &str)]) {
     for (line, reply) in lines {
-        assert_eq!(client.run(line), *reply, "{line}");
+        assert_eq!(opened.run(line), *reply, "{line}");
     }
 }
 
 #[test]
 fn merge_operations_are_applied_when_read_and_gone_when_written() {
-    let mut client = Client::with_records(
-        FIXTURE_NOW_MS,
-        &[
+    let mut opened = opened(&[
             // INCRBY 7, as Ardb writes it.
             record("016e 01 00", "1e 7000 01 010e"),
             // 5, INCRBY 2, APPEND x, folded.
@@ -232,7 +143,7 @@ fn merge_operations_are_applied_when_read_and_gone_when_written() {
         ],
     );
     conversation(
-        &mut client,
+        &mut opened,
         &[
             ("GET n", "$1 7"),
             ("GET a", "$2 7x"),
@@ -244,19 +155,19 @@ fn merge_operations_are_applied_when_read_and_gone_when_written() {
             ("HSET h f w", ":0"),
         ],
     );
-    let written = lines(&client);
+    let written = lines(&opened);
     assert!(written.contains(&"0 016e0100 02000001 0110".replace("01 0110", "010110")), "{written:?}");
     assert!(written.contains(&"0 01680401040166 0401040177".to_owned()), "{written:?}");
-    assert_eq!(client.check(), Vec::<String>::new());
+    assert_eq!(opened.findings(7), [""; 0]);
 }
 
 #[test]
 fn an_unknown_merge_operation_is_a_corrupt_record() {
-    let mut client = Client::with_records(FIXTURE_NOW_MS, &[record("016e 01 00", "1e 0700 01 010e"), record("0161 01 00", "02000001040176")]);
-    let error = client.run("GET n");
+    let mut opened = opened(&[record("016e 01 00", "1e 0700 01 010e"), record("0161 01 00", "02000001040176")]);
+    let error = opened.run("GET n");
     assert!(error.starts_with("-ERR corrupt record: an unknown merge operation"), "{error}");
-    conversation(&mut client, &[("GET a", "$1 v")]);
-    assert_eq!(client.check(), ["0 \\x01n\\x01\\x00: an unknown merge operation at offset 1"]);
+    conversation(&mut opened, &[("GET a", "$1 v")]);
+    assert_eq!(opened.findings(7), [r#"0 b"\x01n\x01\0": an unknown merge operation at offset 1"#]);
 }
 
 #[test]
@@ -277,11 +188,11 @@ fn what_cannot_be_read_is_named_and_other_keys_stay_readable() {
     ];
     for (mut records, command) in cases {
         records.push(good.clone());
-        let mut client = Client::with_records(FIXTURE_NOW_MS, &records);
-        let reply = client.run(command);
+        let mut opened = opened(&records);
+        let reply = opened.run(command);
         assert!(reply.starts_with("-ERR corrupt record: "), "{command}: {reply}");
-        conversation(&mut client, &[("GET g", "$1 v"), ("SET g w", "+OK"), ("GET g", "$1 w")]);
-        assert!(!client.check().is_empty(), "{command}");
+        conversation(&mut opened, &[("GET g", "$1 v"), ("SET g w", "+OK"), ("GET g", "$1 w")]);
+        assert!(!opened.findings(7).is_empty(), "{command}");
     }
 }
 
@@ -315,8 +226,8 @@ fn the_check_names_what_does_not_belong_together() {
         (vec![record("05 61", "00")], "a string is cut short at offset 1"),
     ];
     for (records, expected) in cases {
-        let mut client = Client::with_records(FIXTURE_NOW_MS, &records);
-        let found = client.check();
+        let mut opened = opened(&records);
+        let found = opened.findings(7);
         assert!(found.iter().any(|found| found.contains(expected)), "{expected}: {found:?}");
     }
 }
@@ -324,19 +235,17 @@ fn the_check_names_what_does_not_belong_together() {
 #[test]
 fn a_stream_is_not_listed_and_refused_by_name() {
     let stream = [record("0178 01 00", "0c000002041000"), record("0161 01 00", "02000001040176")];
-    let mut client = Client::with_records(FIXTURE_NOW_MS, &stream);
+    let mut opened = opened(&stream);
     let refused = "-ERR the key holds a stream, which Orbweaver does not serve";
-    conversation(&mut client, &[("KEYS *", "*1 $1 a"), ("TYPE x", refused), ("SET x v", refused), ("DBSIZE", ":1")]);
-    assert_eq!(lines(&client).len(), 2);
-    conversation(&mut client, &[("FLUSHDB", "+OK")]);
-    assert_eq!(lines(&client), Vec::<String>::new());
+    conversation(&mut opened, &[("KEYS *", "*1 $1 a"), ("TYPE x", refused), ("SET x v", refused), ("DBSIZE", ":1")]);
+    assert_eq!(lines(&opened).len(), 2);
+    conversation(&mut opened, &[("FLUSHDB", "+OK")]);
+    assert_eq!(lines(&opened), [""; 0]);
 }
 
 #[test]
 fn a_hash_without_fields_is_absent_and_what_is_left_over_is_not_taken_for_new() {
-    let mut client = Client::with_records(
-        FIXTURE_NOW_MS,
-        &[
+    let mut opened = opened(&[
             record("0165 01 00", "0300000100"),
             record("0168 01 00", "02000001040176"),
             record("0168 04 01 040178", "0401040178"),
@@ -344,7 +253,7 @@ fn a_hash_without_fields_is_absent_and_what_is_left_over_is_not_taken_for_new() 
         ],
     );
     conversation(
-        &mut client,
+        &mut opened,
         &[
             ("EXISTS e", ":0"),
             ("TYPE e", "+none"),
@@ -358,43 +267,34 @@ fn a_hash_without_fields_is_absent_and_what_is_left_over_is_not_taken_for_new() 
             ("HDEL e f", ":1"),
         ],
     );
-    assert_eq!(client.check(), Vec::<String>::new());
+    assert_eq!(opened.findings(7), [""; 0]);
 }
 
 #[test]
 fn the_sweep_removes_expired_keys_with_their_records_and_empty_hashes() {
-    let mut records = records("ardb", "rocksdb");
+    let mut records = fixture();
     records.extend([record("0165 01 00", "0300000100"), record("0173 08 01 040178", "0800")]);
-    let mut client = Client::with_records(FIXTURE_NOW_MS, &records);
-    let (mut expired, mut removed) = (0, 0);
-    loop {
-        let swept = client.engine.sweep(10).expect("the store can be written");
-        (expired, removed) = (expired + swept.expired_keys, removed + swept.records);
-        if !swept.more {
-            break;
-        }
-    }
-    assert_eq!((expired, removed), (2, 1));
+    let mut opened = opened(&records);
+    // Two keys, and the empty hash.
+    assert_eq!(opened.sweep(), 3);
     // Two keys, the fields of one of them, and the empty hash.
-    assert_eq!(lines(&client).len(), records.len() - 2 - 2 - 1);
-    assert_eq!(client.check(), ["0 \\x01s\\x08\\x01\\x04\\x01x: a record of a set that is not there"]);
+    assert_eq!(lines(&opened).len(), records.len() - 2 - 2 - 1);
+    assert_eq!(opened.findings(7), [r#"0 b"\x01s\x08\x01\x04\x01x": a record of a set that is not there"#]);
 }
 
 #[test]
 fn a_set_of_unknown_size_stays_one() {
     let set = [record("0173 01 00", "0700000100"), record("0173 08 01 0102", "0800")];
-    let mut client = Client::with_records(FIXTURE_NOW_MS, &set);
-    conversation(&mut client, &[("SCARD s", ":1"), ("SADD s 1 2 x", ":2"), ("SCARD s", ":3"), ("SPOP s 0", "*0")]);
-    assert_eq!(lines(&client)[0], "0 01730100 0700000100");
-    conversation(&mut client, &[("SREM s 1 2 x", ":3"), ("EXISTS s", ":0")]);
-    assert_eq!(lines(&client), Vec::<String>::new());
+    let mut opened = opened(&set);
+    conversation(&mut opened, &[("SCARD s", ":1"), ("SADD s 1 2 x", ":2"), ("SCARD s", ":3"), ("SPOP s 0", "*0")]);
+    assert_eq!(lines(&opened)[0], "0 01730100 0700000100");
+    conversation(&mut opened, &[("SREM s 1 2 x", ":3"), ("EXISTS s", ":0")]);
+    assert_eq!(lines(&opened), [""; 0]);
 }
 
 #[test]
 fn a_member_that_is_stored_as_a_number_is_walked_over_and_removed() {
-    let mut client = Client::with_records(
-        FIXTURE_NOW_MS,
-        &[
+    let mut opened = opened(&[
             record("017a 01 00", "0900000402 0114 040161"),
             record("017a 0a 02 0200 0114", "0a00"),
             record("017a 0a 02 0200 040161", "0a00"),
@@ -402,28 +302,28 @@ fn a_member_that_is_stored_as_a_number_is_walked_over_and_removed() {
             record("017a 0b 01 040161", "0b010200"),
         ],
     );
-    assert_eq!(client.check().len(), 1, "it is named");
-    conversation(&mut client, &[("ZRANGE z 0 -1", "*2 $2 10 $1 a"), ("ZSCORE z 10", "$-1"), ("ZPOPMIN z", "*2 $2 10 $1 0")]);
-    assert_eq!(lines(&client).len(), 3);
-    assert_eq!(client.check(), Vec::<String>::new());
+    assert_eq!(opened.findings(7).len(), 1, "it is named");
+    conversation(&mut opened, &[("ZRANGE z 0 -1", "*2 $2 10 $1 a"), ("ZSCORE z 10", "$-1"), ("ZPOPMIN z", "*2 $2 10 $1 0")]);
+    assert_eq!(lines(&opened).len(), 3);
+    assert_eq!(opened.findings(7), [""; 0]);
 }
 
 #[test]
 fn items_fit_between_two_neighbours_however_often() {
-    let mut client = Client::new(FIXTURE_NOW_MS);
-    conversation(&mut client, &[("RPUSH l a z", ":2")]);
+    let mut opened = opened(&[]);
+    conversation(&mut opened, &[("RPUSH l a z", ":2")]);
     let mut model = vec!["a".to_owned(), "z".to_owned()];
     for number in 0..150 {
         // The place is always between the first two.
-        assert_eq!(client.run(&format!("LINSERT l AFTER a {number}")), format!(":{}", number + 3));
+        assert_eq!(opened.run(&format!("LINSERT l AFTER a {number}")), format!(":{}", number + 3));
         model.insert(1, number.to_string());
     }
-    let reply = client.run("LRANGE l 0 -1");
+    let reply = opened.run("LRANGE l 0 -1");
     let items: Vec<&str> = reply.split(' ').skip(1).enumerate().filter(|(at, _)| at % 2 == 1).map(|(_, item)| item).collect();
     assert_eq!(items, model);
-    assert_eq!(client.check(), Vec::<String>::new());
+    assert_eq!(opened.findings(7), [""; 0]);
     conversation(
-        &mut client,
+        &mut opened,
         &[
             ("LINDEX l 75", "$2 75"),
             ("LINDEX l -2", "$1 0"),
@@ -440,58 +340,55 @@ fn items_fit_between_two_neighbours_however_often() {
             ("LPOP l 7", "*7 $6 zeroth $5 first $2 76 $2 74 $2 73 $4 last $5 omega"),
         ],
     );
-    assert_eq!(lines(&client), Vec::<String>::new());
+    assert_eq!(lines(&opened), [""; 0]);
 }
 
 #[test]
 fn ranges_over_names_go_by_bytes_although_numbers_are_stored_first() {
-    let mut client = Client::new(FIXTURE_NOW_MS);
+    let mut opened = opened(&[]);
     conversation(
-        &mut client,
+        &mut opened,
         &[
             ("HSET h 9 a 10 b 1x c x d 2 e", ":5"),
             ("HKEYS h", "*5 $1 2 $1 9 $2 10 $2 1x $1 x"),
-            (r#"PKHSCANRANGE h "" "" LIMIT 2"#, "*2 $1 2 *4 $2 10 $1 b $2 1x $1 c"),
-            (r#"PKHSCANRANGE h 2 "" LIMIT 2"#, "*2 $1 x *4 $1 2 $1 e $1 9 $1 a"),
+            ("PKHSCANRANGE h '' '' LIMIT 2", "*2 $1 2 *4 $2 10 $1 b $2 1x $1 c"),
+            ("PKHSCANRANGE h 2 '' LIMIT 2", "*2 $1 x *4 $1 2 $1 e $1 9 $1 a"),
             ("PKHSCANRANGE h 1x 9", "*2 $0  *6 $2 1x $1 c $1 2 $1 e $1 9 $1 a"),
-            (r#"PKHRSCANRANGE h "" 2"#, "*2 $0  *6 $1 x $1 d $1 9 $1 a $1 2 $1 e"),
+            ("PKHRSCANRANGE h '' 2", "*2 $0  *6 $1 x $1 d $1 9 $1 a $1 2 $1 e"),
         ],
     );
 }
 
 #[test]
 fn a_large_collection_is_loaded_in_parts_over_what_was_there() {
-    let store = store_of(&[
+    let mut opened = opened(&[
         record("016b 01 00", "0700000202 040161040161"),
         record("016b 08 01 040161", "0800"),
         record("016b 08 01 040162", "0800"),
     ]);
-    let limited = store.limited(Limits { max_batch_ops: 40, ..Limits::NONE });
-    let layout = Ardb::open(&mut store.clone(), DATABASES).expect("a store in memory opens");
-    let environment = Box::new(HeldEnvironment::new(FIXTURE_NOW_MS, 1));
-    let mut engine = Engine::with_layout(Box::new(limited), Box::new(layout), environment, Settings::default());
+    let mut limited = opened.store.limited(Limits { max_batch_ops: 40, ..Limits::NONE });
+    let layout = open(&mut limited).expect("a store in memory opens");
+    let mut engine = Engine::with_layout(Box::new(limited), layout, Box::new(Clock::at(NOW_MS)), Settings::default());
     let members: Vec<String> = (0..300).map(|number| format!("\"{}\"", STANDARD.encode(format!("m{number}")))).collect();
     let line = format!("{{\"db\":0,\"key\":\"aw==\",\"type\":\"set\",\"expire_at_ms\":null,\"members\":[{}]}}\n", members.join(","));
     assert_eq!(engine.load(line.as_bytes()).expect("it fits").keys, 1);
-    engine.connect(1, "in-process", None);
-    let mut client = Client { engine, store };
-    conversation(&mut client, &[("SCARD k", ":300"), ("SISMEMBER k a", ":0"), ("SISMEMBER k m299", ":1")]);
-    assert_eq!(client.check(), Vec::<String>::new());
-    conversation(&mut client, &[("DEL k", ":1")]);
-    assert_eq!(lines(&client), Vec::<String>::new());
+    conversation(&mut opened, &[("SCARD k", ":300"), ("SISMEMBER k a", ":0"), ("SISMEMBER k m299", ":1")]);
+    assert_eq!(opened.findings(7), [""; 0]);
+    conversation(&mut opened, &[("DEL k", ":1")]);
+    assert_eq!(lines(&opened), [""; 0]);
 }
 
 #[test]
 fn what_the_format_cannot_hold_is_refused_and_changes_nothing() {
-    let mut client = Client::new(FIXTURE_NOW_MS);
-    conversation(&mut client, &[("HSET h f v", ":1")]);
-    let before = lines(&client);
+    let mut opened = opened(&[]);
+    conversation(&mut opened, &[("HSET h f v", ":1")]);
+    let before = lines(&opened);
     conversation(
-        &mut client,
+        &mut opened,
         &[
             ("HPEXPIRE h 1000 FIELDS 1 f", "-ERR this layout cannot hold the expiry of a field"),
             ("SWAPDB 0 1", "-ERR the layout ardb cannot exchange dbs"),
         ],
     );
-    assert_eq!(lines(&client), before);
+    assert_eq!(lines(&opened), before);
 }

@@ -9,8 +9,8 @@
 //! `docs/layouts.md` says how the layouts differ and what follows for this trait.
 
 pub mod anatomy;
-pub mod blackwidow;
 pub mod ardb;
+pub mod blackwidow;
 pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
