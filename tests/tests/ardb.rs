@@ -73,7 +73,7 @@ fn scripts_leave_the_golden_records() {
 #[test]
 fn commands_work_on_a_database_of_the_real_program() {
     let mut opened = opened(&fixture());
-    let conversation = [
+    let replies = [
         ("TYPE list:ins", "+list"),
         ("DBSIZE", ":33"),
         ("LRANGE list:ins 1 -2", "*5 $1 a $2 ab $1 b $2 bc $1 c"),
@@ -103,9 +103,7 @@ fn commands_work_on_a_database_of_the_real_program() {
         ("MOVE b 1", ":1"),
         ("EXISTS b", ":0"),
     ];
-    for (line, reply) in conversation {
-        assert_eq!(opened.run(line), reply, "{line}");
-    }
+    conversation(&mut opened, &replies);
     assert_eq!(opened.findings(7), [""; 0]);
     let contents = read(LAYOUT, &foreign::records(&opened.store), NOW_MS.try_into().expect("a time of our days"));
     assert_eq!(contents.flaws, [], "the plain reader agrees");

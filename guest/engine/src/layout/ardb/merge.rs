@@ -18,11 +18,11 @@ use crate::types::hyperloglog;
 use bytes::{Bytes, BytesMut};
 
 /// The first byte of an operation, and of folded ones.
-const MERGE: u8 = 30;
+pub const MERGE: u8 = 30;
 /// The second byte of folded operations. No operation has a number that begins with it.
-const FOLDED: u8 = 0xff;
+pub const FOLDED: u8 = 0xff;
 /// The length of a base that is not there.
-const NO_BASE: u32 = u32::MAX;
+pub const NO_BASE: u32 = u32::MAX;
 
 /// Strings do not grow beyond this (SETRANGE, SETBIT).
 const MAX_STRING_BYTES: usize = 512 << 20;

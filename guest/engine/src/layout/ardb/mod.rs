@@ -4,6 +4,7 @@
 //! meta record first. There are no versions: what is removed is gone, and what is left over by accident belongs to the next
 //! collection of its kind that is made under the key, so that this is looked for whenever one is.
 
+mod anatomy;
 mod check;
 pub mod data;
 mod elements;
@@ -12,6 +13,7 @@ pub mod records;
 mod sweep;
 mod walks;
 
+use super::anatomy::Anatomy;
 use super::expiry::ExpiryRules;
 use super::lists::{ListAlgorithm, ListHead, Spread};
 use super::pass::Progress;
@@ -416,6 +418,18 @@ impl Layout for Ardb {
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
+    }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        self.namespaces.name(keyspace)
+    }
+
+    fn records_of(&self, at: &KeyAt, _metas: &[Meta]) -> Vec<RecordRange> {
+        vec![self.namespaces.types(at, record::META, record::END)]
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
+        anatomy::describe(keyspace, key, value)
     }
 }
 
