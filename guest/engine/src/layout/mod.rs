@@ -9,6 +9,7 @@
 //! `docs/layouts.md` says how the layouts differ and what follows for this trait.
 
 pub mod anatomy;
+pub mod ardb;
 pub mod blackwidow;
 pub mod expiry;
 pub mod field_expiry;
@@ -250,6 +251,15 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
+    /// Takes the string that was just stored for a text, even if it looks like a number: it was put together from pieces (APPEND, SETRANGE).
+    /// Matters to layouts that store numbers in another form.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn keep_as_text(&self, _transaction: &mut Transaction<'_>, _at: &KeyAt) -> Result<()> {
+        Ok(())
+    }
+
     /// Moves what is stored under `from` to `to`, where nothing is stored (any more). False, and nothing done, in layouts whose records
     /// all have the user key in them: it must be copied.
     ///
@@ -296,6 +306,11 @@ pub trait Layout {
 
     /// The records of a hash's fields, in the order in which the layout has them.
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records;
+
+    /// The records of a hash's fields in byte order, also where [`Layout::fields`] has them in another one.
+    fn fields_by_name(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
+        self.fields(at, hash, names)
+    }
 
     /// The field of a record of [`Layout::fields`].
     ///

@@ -142,7 +142,7 @@ impl Engine {
     /// # Errors
     /// What opening the layout returns, see [`layout::open`].
     pub fn open(mut store: Box<dyn Store>, environment: Box<dyn Environment>, settings: Settings) -> Result<Self> {
-        let layout = layout::open(&settings.layout, store.as_mut())?;
+        let layout = layout::open(&settings, store.as_mut())?;
         Ok(Self::with_layout(store, layout, environment, settings))
     }
 

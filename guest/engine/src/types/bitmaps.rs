@@ -125,7 +125,7 @@ impl Bitmap {
 
     fn store(self, db: &mut Db, at: &KeyAt) -> Result<()> {
         if self.is_changed {
-            return strings::update(db, at, self.old.as_ref(), self.value.into(), "setbit");
+            return strings::update_text(db, at, self.old.as_ref(), self.value.into(), "setbit");
         }
         if self.is_longer {
             // Nothing but failed: the string stays longer, but Redis tells nobody.

@@ -63,7 +63,7 @@ pub fn fields(db: &mut Db, at: &KeyAt, bounds: &Bounds, filter: &Filter) -> Resu
         names(bounds)?;
         return Ok(Step { elements: Vec::new(), next: Bytes::new() });
     };
-    let records = layout.fields(at, &hash, &names(bounds)?);
+    let records = layout.fields_by_name(at, &hash, &names(bounds)?);
     step(db, records, bounds.direction, filter, |db, record| {
         let field = layout.decode_field(&record.key)?;
         let found = layout.decode_field_value(&hash, &record.key, &record.value)?.filter(|found| !found.is_expired(db.now_ms));

@@ -195,14 +195,14 @@ fn compare(db: &mut Db, at: &KeyAt, expected: &[u8]) -> Result<(Option<Meta>, Co
 /// The string would be too long, or see the module.
 pub fn append(db: &mut Db, at: &KeyAt, tail: &Bytes) -> Result<usize> {
     let Some((old, value)) = db.find_string(at)? else {
-        update(db, at, None, tail.clone(), "append")?;
+        update_text(db, at, None, tail.clone(), "append")?;
         return Ok(tail.len());
     };
     let length = length_within_limit(db, value.len(), tail.len())?;
     let mut joined = BytesMut::with_capacity(length);
     joined.extend_from_slice(&value);
     joined.extend_from_slice(tail);
-    update(db, at, Some(&old), joined.freeze(), "append")?;
+    update_text(db, at, Some(&old), joined.freeze(), "append")?;
     Ok(length)
 }
 
@@ -225,7 +225,7 @@ pub fn set_range(db: &mut Db, at: &KeyAt, offset: u64, patch: &[u8]) -> Result<u
     patched.resize(offset, 0);
     patched.extend_from_slice(patch);
     patched.extend_from_slice(value.get(end..).unwrap_or_default());
-    update(db, at, old.as_ref(), patched.freeze(), "setrange")?;
+    update_text(db, at, old.as_ref(), patched.freeze(), "setrange")?;
     Ok(length)
 }
 
@@ -278,6 +278,12 @@ pub(super) fn update(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, 
     db.write_string(at, old, value, Expiry::Keep.after(old))?;
     db.notify(Classes::STRING, event, at);
     Ok(())
+}
+
+/// As [`update`], for what is not to be taken for a number.
+pub(super) fn update_text(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, event: &'static str) -> Result<()> {
+    update(db, at, old, value, event)?;
+    db.layout.keep_as_text(db.transaction, at)
 }
 
 /// The sum of two lengths: looked at before a string of that length is made.

@@ -5,8 +5,10 @@
 //! the caller's business.
 
 mod array;
+mod spread;
 
 pub use array::{ArrayRecords, Moves};
+pub use spread::{Spread, SpreadRecords};
 
 use super::{Collection, KeyAt};
 use crate::error::{Error, Result};

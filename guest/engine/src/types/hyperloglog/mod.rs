@@ -39,17 +39,29 @@ pub fn add(db: &mut Db, at: &KeyAt, elements: &[Bytes]) -> Result<bool> {
         return add_to_registers(db, at, elements);
     }
     let (old, value) = db.find_string(at)?.unzip();
+    let raised = with_elements(value.as_ref(), elements)?;
+    let is_changed = raised.is_some();
+    if let Some(raised) = raised {
+        strings::update(db, at, old.as_ref(), raised, "pfadd")?;
+    }
+    Ok(is_changed)
+}
+
+/// A sketch with more elements in it, and a new one where there is none; `None` where that changes nothing.
+///
+/// # Errors
+/// As for a key that holds it, see the module.
+pub fn with_elements(value: Option<&Bytes>, elements: &[Bytes]) -> Result<Option<Bytes>> {
     let mut is_changed = value.is_none();
-    let mut sketch = value.map_or_else(|| Ok(Sketch::new()), |value| Sketch::read(&value))?;
+    let mut sketch = value.map_or_else(|| Ok(Sketch::new()), Sketch::read)?;
     for element in elements {
         let (register, run) = hash::register_and_run(element);
         is_changed |= sketch.raise(register, run)?;
     }
     if is_changed {
         sketch.forget_count();
-        strings::update(db, at, old.as_ref(), sketch.into_bytes(), "pfadd")?;
     }
-    Ok(is_changed)
+    Ok(is_changed.then(|| sketch.into_bytes()))
 }
 
 /// The estimate; 0 for an absent key. It is kept within the record, where the transaction may change the key, until elements are

@@ -208,8 +208,8 @@ fn by_size(sources: &[Source]) -> Vec<&Source> {
 
 /// Members in byte order, brought into the order of a sorted set.
 fn ordered(mut members: Vec<Member>) -> Vec<Member> {
-    // No score is NaN. The sort is stable: members with equal scores stay in byte order.
-    members.sort_by(|(_, left), (_, right)| left.partial_cmp(right).unwrap_or(std::cmp::Ordering::Equal));
+    // No score is NaN. Members of sets do not come in byte order in every layout.
+    members.sort_by(|left, right| left.1.partial_cmp(&right.1).unwrap_or(std::cmp::Ordering::Equal).then_with(|| left.0.cmp(&right.0)));
     members
 }
 
