@@ -5,8 +5,10 @@
 //! the caller's business.
 
 mod array;
+mod linked;
 
 pub use array::{ArrayRecords, Moves};
+pub use linked::{Linked, LinkedRecords, Node};
 
 use super::{Collection, KeyAt};
 use crate::error::{Error, Result};
