@@ -8,7 +8,7 @@ mod array;
 mod linked;
 
 pub use array::{ArrayRecords, Moves};
-pub use linked::{Linked, LinkedRecords, Node};
+pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
 
 use super::{Collection, KeyAt};
 use crate::error::{Error, Result};
