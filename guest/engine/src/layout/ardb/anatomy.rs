@@ -181,7 +181,12 @@ fn text(walk: &mut Walk<'_>, [length, name]: [&'static str; 2]) -> Option<Bytes>
 }
 
 /// A field of as many bytes as `decode` takes.
-fn take<T>(walk: &mut Walk<'_>, name: &'static str, decode: fn(&mut Reader<'_>) -> Result<T, Flaw>, show: impl FnOnce(&T) -> String) -> Option<T> {
+fn take<T>(
+    walk: &mut Walk<'_>,
+    name: &'static str,
+    decode: fn(&mut Reader<'_>) -> Result<T, Flaw>,
+    show: impl FnOnce(&T) -> String,
+) -> Option<T> {
     let bytes = Bytes::copy_from_slice(walk.left());
     let mut reader = Reader::new(&bytes);
     match decode(&mut reader) {
@@ -263,7 +268,14 @@ mod tests {
         );
         assert_eq!(
             fields("01 7a 0a 02 02 ffffffffffffff878001 04 03 6e6567", "0a 00")[2..],
-            ["type: 10 = score of a sorted set", "count: 2", "score: float -1.5", "member: \"neg\"", "type: 10 = score of a sorted set", "count: 0"]
+            [
+                "type: 10 = score of a sorted set",
+                "count: 2",
+                "score: float -1.5",
+                "member: \"neg\"",
+                "type: 10 = score of a sorted set",
+                "count: 0"
+            ]
         );
         assert_eq!(
             fields("01 68 04 01 04 01 66", "1eff ffffffff 07000000 1ea0000104 0176")[5..],
@@ -281,7 +293,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_shown_as_such() {
-        for (key, value) in [("05 61", "00"), ("01 61 01 00", "02 00 80"), ("01 61 01 00", "02 00 00 01 04 05 61"), ("01 61 06 01 09", "06"), ("", "")] {
+        for (key, value) in
+            [("05 61", "00"), ("01 61 01 00", "02 00 80"), ("01 61 01 00", "02 00 00 01 04 05 61"), ("01 61 06 01 09", "06"), ("", "")]
+        {
             let fields = fields(key, value);
             assert!(fields.iter().any(|field| field.starts_with(UNREADABLE)), "{key} {value}: {fields:?}");
         }

@@ -224,7 +224,9 @@ fn is_canonical(name: &Item) -> std::result::Result<(), Flaw> {
 
 /// Whether a list that is said to be sequential cannot be so.
 fn has_gaps(head: &Head) -> bool {
-    let Contents::Collection { is_sequential: true, size: Some(size), bounds: Some([first, last]), .. } = &head.contents else { return false };
+    let Contents::Collection { is_sequential: true, size: Some(size), bounds: Some([first, last]), .. } = &head.contents else {
+        return false;
+    };
     let (Item::Integer(first), Item::Integer(last)) = (first, last) else { return true };
     first.checked_add_unsigned(*size) != last.checked_add(1)
 }

@@ -339,7 +339,9 @@ mod tests {
     #[test]
     fn operations_on_strings_do_what_their_commands_do() {
         let int = Item::Integer;
-        let cases: [(Option<Item>, u16, &[Item], Option<Item>); 25] = [
+        /// What was there, the operation, its arguments, and what is there then.
+        type Case<'a> = (Option<Item>, u16, &'a [Item], Option<Item>);
+        let cases: [Case<'_>; 25] = [
             (None, 102, &[text(b"a")], Some(text(b"a"))),
             (Some(text(b"old")), 1008, &[int(5)], Some(int(5))),
             (Some(text(b"old")), 117, &[text(b"a"), int(99)], Some(text(b"a"))),
@@ -421,8 +423,7 @@ mod tests {
     #[test]
     fn operations_apply_in_their_order_also_one_alone_and_as_the_base() {
         let int = Item::Integer;
-        let [set, add, append] =
-            [operation(102, &[int(5)]), operation(112, &[int(2)]), operation(100, &[text(b"!")])];
+        let [set, add, append] = [operation(102, &[int(5)]), operation(112, &[int(2)]), operation(100, &[text(b"!")])];
         let expected = |text: Item| records::encode_meta(&Head { expire_at_ms: None, contents: Contents::Text(text) });
         assert_eq!(folded(record::META, &set), Ok(expected(int(5))));
         assert_eq!(folded(record::META, &fold(None, &[set.clone(), add.clone(), append.clone()])), Ok(expected(text(b"7!"))));

@@ -474,7 +474,9 @@ impl Ardb {
             Body::Collection(collection) => collection,
         };
         let kind = collection.kind;
-        let stored = self.find_head(transaction, at)?.filter(|head| matches!(head.contents, Contents::Collection { kind: stored, .. } if stored == kind));
+        let stored = self
+            .find_head(transaction, at)?
+            .filter(|head| matches!(head.contents, Contents::Collection { kind: stored, .. } if stored == kind));
         let known = collection.is_counted.then_some(collection.count);
         let (size, is_sequential, bounds) = match (kind, collection.list) {
             (Kind::List, ListHead::Spread { first, last, is_sequential }) => {
@@ -490,7 +492,9 @@ impl Ardb {
     fn bounds(&self, transaction: &mut Transaction<'_>, at: &KeyAt, set: &Collection, stored: Option<&Head>) -> Result<Option<[Item; 2]>> {
         let stored = match stored.map(|head| &head.contents) {
             // No command adds members and takes others away.
-            Some(Contents::Collection { bounds, size: Some(size), .. }) if set.is_counted && set.count <= *size => return Ok(bounds.clone()),
+            Some(Contents::Collection { bounds, size: Some(size), .. }) if set.is_counted && set.count <= *size => {
+                return Ok(bounds.clone());
+            }
             // Whoever did not count it did not look at its members either.
             Some(Contents::Collection { bounds: None, size: None, .. }) => return Ok(None),
             Some(Contents::Collection { bounds, .. }) => bounds.clone(),

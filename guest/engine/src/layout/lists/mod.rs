@@ -5,9 +5,11 @@
 //! the caller's business.
 
 mod array;
+mod linked;
 mod spread;
 
 pub use array::{ArrayRecords, Moves};
+pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
 pub use spread::{Spread, SpreadRecords};
 
 use super::{Collection, KeyAt};
