@@ -100,6 +100,36 @@ fn the_records_of_other_programs_are_exported_and_imported_as_they_are() {
 }
 
 #[test]
+fn a_directory_of_pika_is_read_and_written_by_every_tool() {
+    let name = "blackwidow/a-flushed";
+    let copy = copy_of(name);
+    let before = image(copy.path());
+    let expected = std::fs::read_to_string(fixture(&format!("{name}.expected.json"))).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(&expected).unwrap();
+    let now = format!("{}000", expected["reference_now"]);
+    let dump = good(&["dump", "--read-only", "--now", &now], copy.path(), "");
+    assert_eq!(dump.lines().count(), expected["live"].as_array().unwrap().len());
+    good(&["check", "--read-only", "--now", &now], copy.path(), "");
+    assert_eq!(
+        good(&["exec", "--read-only", "--now", &now], copy.path(), "GET str:plain\nGET ''\n"),
+        "hello world\nvalue of the empty key\n"
+    );
+    assert!(image(copy.path()) == before, "a file was changed");
+
+    assert_eq!(good(&["exec"], copy.path(), "SET written value\nHSET table field value\nLPUSH row b a\n"), "OK\n1\n2\n");
+    let mut server = OrbweaverServer::start(copy.path(), &[]);
+    assert!(server.process().log().contains("data of the layout blackwidow in "));
+    let mut client = orbweaver_tests::client::Client::connect(server.address()).unwrap();
+    let mut say = |words: &[&str]| client.call(&words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>()).unwrap();
+    assert_eq!(say(&["LINDEX", "row", "-1"]), orbweaver_engine::resp::Value::Bulk("b".into()));
+    assert_eq!(say(&["HSET", "table", "other", "value"]), orbweaver_engine::resp::Value::Integer(1));
+    assert_eq!(server.terminate().code(), Some(0));
+    let records = good(&["records", "export", "--read-only"], copy.path(), "");
+    assert!(records.contains(r#"{"keyspace":"strings/default","k":"7772697474656e","v":"76616c756500000000"}"#), "{records}");
+    good(&["check", "--now", &now], copy.path(), "");
+}
+
+#[test]
 fn the_empty_key_is_imported() {
     let target = TempDir::new().unwrap();
     let line = "{\"keyspace\":\"strings/default\",\"k\":\"\",\"v\":\"7600000000\"}\n";
