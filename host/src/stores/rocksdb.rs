@@ -135,8 +135,7 @@ impl RocksStore {
         let shared = &self.inner.shared;
         let mut names = Vec::new();
         for database in &shared.databases {
-            let families = database.families_on_disk()?.into_iter();
-            names.extend(families.map(|family| shared.options.layout.keyspace(database.folder(), &family)));
+            names.extend(database.keyspaces()?);
         }
         names.sort_unstable();
         Ok(names)

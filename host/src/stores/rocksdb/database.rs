@@ -106,7 +106,7 @@ impl Database {
     /// [`StoreError::UnsupportedOrder`] where it has another one; [`StoreError::Io`] where the layout has none of that name.
     pub fn declare(&self, layout: Layout, family: &str, order: Order) -> Result<(), StoreError> {
         let known = self.order(layout, family);
-        let name = layout.keyspace(self.plan.folder, family);
+        let name = self.plan.keyspace(family);
         match known {
             Some(known) if known == order => {}
             Some(known) => {
@@ -144,11 +144,12 @@ impl Database {
         db.cf_handle(name).ok_or_else(missing)
     }
 
-    /// The names of the column families on the disk.
-    pub fn families_on_disk(&self) -> Result<Vec<String>, StoreError> {
+    /// The names of the keyspaces on the disk.
+    pub fn keyspaces(&self) -> Result<Vec<String>, StoreError> {
         if self.db.get().is_none() {
             return Ok(Vec::new());
         }
-        Db::list_cf(&Options::default(), &self.path).map_err(|error| open_error(&self.path, &error))
+        let families = Db::list_cf(&Options::default(), &self.path).map_err(|error| open_error(&self.path, &error))?;
+        Ok(families.iter().map(|family| self.plan.keyspace(family)).collect())
     }
 }

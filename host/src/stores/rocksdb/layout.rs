@@ -35,6 +35,11 @@ impl Plan {
     pub fn path(&self, store: &Path) -> PathBuf {
         if self.folder.is_empty() { store.to_owned() } else { store.join(self.folder) }
     }
+
+    /// The name of the keyspace that a column family is: what [`Layout::locate`] takes apart.
+    pub fn keyspace(&self, family: &str) -> String {
+        if self.folder.is_empty() { family.to_owned() } else { format!("{}/{family}", self.folder) }
+    }
 }
 
 const fn plan(folder: &'static str, families: &'static [(&'static str, Order)]) -> Plan {
@@ -125,11 +130,6 @@ impl Layout {
         let position = databases.iter().position(|plan| plan.folder == folder)?;
         Some((position, family))
     }
-
-    /// The name of a keyspace: what [`Layout::locate`] takes apart.
-    pub(super) fn keyspace(self, folder: &str, family: &str) -> String {
-        if folder.is_empty() { family.to_owned() } else { format!("{folder}/{family}") }
-    }
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
         for layout in Layout::ALL {
             for (position, plan) in layout.databases().iter().enumerate() {
                 for family in plan.families.iter().map(|(name, _)| *name).chain(["default"]) {
-                    assert_eq!(layout.locate(&layout.keyspace(plan.folder, family)), Some((position, family)));
+                    assert_eq!(layout.locate(&plan.keyspace(family)), Some((position, family)));
                 }
             }
         }
