@@ -197,7 +197,7 @@ impl Shared {
         }
         for db in self.databases.iter().filter_map(Database::get) {
             if let Err(error) = db.flush_wal(true) {
-                self.poison(&error.to_string());
+                self.poison(error.as_ref());
                 return;
             }
         }

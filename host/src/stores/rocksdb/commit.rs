@@ -125,7 +125,7 @@ impl Shared {
         }
         for (database, batch) in writes.drain(..) {
             let Some(db) = database.get() else { continue };
-            db.write_opt(batch, &self.write_options()).map_err(|error| self.poison(&error.to_string()))?;
+            db.write_opt(batch, &self.write_options()).map_err(|error| self.poison(error.as_ref()))?;
         }
         if journaled {
             // One that stays is harmless: the sequence numbers tell that its parts have been written.
@@ -167,7 +167,7 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
         }
         let mut write = rocksdb::WriteOptions::default();
         write.set_sync(true);
-        db.write_opt(WriteBatch::from_data(&part.batch), &write).map_err(|error| failed(&error.to_string()))?;
+        db.write_opt(WriteBatch::from_data(&part.batch), &write).map_err(|error| failed(error.as_ref()))?;
     }
     if read_only {
         return Ok(());
