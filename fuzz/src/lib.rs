@@ -30,9 +30,10 @@ pub fn open(store: &MemoryStore) -> Engine {
 
 /// As [`open`], with the layout of that name.
 pub fn open_layout(store: &MemoryStore, layout: &str) -> Engine {
-    let settings = Settings { max_string_bytes: MAX_STRING_BYTES, max_args: 1 << 10, ..Settings::default() };
+    let layout = layout.to_owned();
+    let settings = Settings { layout, max_string_bytes: MAX_STRING_BYTES, max_args: 1 << 10, ..Settings::default() };
     let mut store = store.clone();
-    let layout = layout::open(layout, &mut store).unwrap();
+    let layout = layout::open(&settings, &mut store).unwrap();
     Engine::with_layout(Box::new(store), layout, Box::new(HeldEnvironment::new(NOW_MS, 1)), settings)
 }
 
