@@ -6,7 +6,6 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
 use crate::events::{Classes, Events};
-use crate::layout::lists::ListHead;
 use crate::layout::records::Records;
 use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, Names, New, field_expiry, namespaces};
 use crate::store::Direction;
@@ -300,8 +299,7 @@ impl Db<'_, '_> {
     pub fn new_collection(&mut self, at: &KeyAt, kind: Kind) -> Result<Collection> {
         let Self { layout, transaction, versions, now_ms, .. } = self;
         let version = layout.next_version(transaction, at, kind, *now_ms, &mut || versions.take())?;
-        let list = if kind == Kind::List { layout.lists().empty() } else { ListHead::None };
-        Ok(Collection { list, ..Collection::empty(kind, version) })
+        Ok(layout.empty_collection(kind, version))
     }
 
     /// The head of a new, still empty collection that takes the place of `old`. Whether what `old` is can still be read until it is

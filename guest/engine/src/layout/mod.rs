@@ -11,10 +11,12 @@
 pub mod anatomy;
 pub mod ardb;
 pub mod blackwidow;
+pub mod camellia;
 pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
 mod model;
+pub mod nemo;
 mod open;
 pub mod orbweaver;
 pub mod pass;
@@ -30,7 +32,7 @@ use anatomy::Anatomy;
 use bytes::Bytes;
 use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
-use lists::ListAlgorithm;
+use lists::{ListAlgorithm, ListHead};
 use records::{Record, Records};
 
 /// A key of a store, with its keyspace.
@@ -174,6 +176,11 @@ pub trait Layout {
         true
     }
 
+    /// Whether keys come in byte order.
+    fn keys_are_in_byte_order(&self) -> bool {
+        true
+    }
+
     /// Whether the names of fields and members come in byte order.
     fn names_are_in_byte_order(&self) -> bool {
         true
@@ -231,6 +238,12 @@ pub trait Layout {
         now_ms: u64,
         reserved: &mut dyn FnMut() -> Result<u64>,
     ) -> Result<u64>;
+
+    /// The head of a collection that nothing is in yet.
+    fn empty_collection(&self, kind: Kind, version: u64) -> Collection {
+        let list = if kind == Kind::List { self.lists().empty() } else { ListHead::None };
+        Collection { list, ..Collection::empty(kind, version) }
+    }
 
     // Keys.
 

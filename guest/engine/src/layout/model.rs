@@ -125,6 +125,12 @@ impl Collection {
         Self { kind, version, count: 0, is_counted: true, list: ListHead::None, expiries: None }
     }
 
+    /// The collection as one whose head does not say how many it holds.
+    #[must_use]
+    pub const fn uncounted(self) -> Self {
+        Self { count: u64::MAX, is_counted: false, ..self }
+    }
+
     /// The collection with `added` more and `removed` fewer in it.
     #[must_use]
     pub const fn changed_by(self, added: u64, removed: u64) -> Self {

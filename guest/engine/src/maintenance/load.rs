@@ -4,7 +4,7 @@ use super::line::{Entry, Value};
 use super::{MAX_ATTEMPTS, Workspace};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
-use crate::layout::lists::{End, ListHead};
+use crate::layout::lists::End;
 use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Meta, New, field_expiry};
 use crate::session::Engine;
 use crate::store::{Scope, StoreError};
@@ -230,8 +230,7 @@ impl Workspace<'_, '_> {
     fn new_collection(&mut self, at: &KeyAt, kind: Kind, value: &Value) -> Result<Collection> {
         let Self { transaction, layout, versions, now_ms, .. } = self;
         let version = layout.next_version(transaction, at, kind, *now_ms, &mut || Versions::take(versions))?;
-        let list = if kind == Kind::List { layout.lists().empty() } else { ListHead::None };
-        Ok(Collection { list, expiries: value.expiries(), ..Collection::empty(kind, version) })
+        Ok(Collection { expiries: value.expiries(), ..layout.empty_collection(kind, version) })
     }
 
     /// Puts the key in the place of what is there.

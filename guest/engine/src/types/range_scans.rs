@@ -41,9 +41,13 @@ pub struct Step<T> {
 /// leaves out. A step ends earlier where it has read too many other records.
 ///
 /// # Errors
-/// Pika's error for a first key behind the last one; store errors, corrupt records.
+/// Pika's error for a first key behind the last one; a client's mistake in layouts without an order of keys; store errors, corrupt
+/// records.
 pub fn keys(db: &mut Db, kind: Kind, bounds: &Bounds, filter: &Filter) -> Result<Step<(Bytes, Meta)>> {
     let (layout, space) = (db.layout, db.at(&Bytes::new())?.space);
+    if !layout.keys_are_in_byte_order() {
+        return Err(Error::Client(format!("ERR the layout {} keeps keys in no order of their names", layout.name()).into()));
+    }
     let records = layout.keys(space, Some(kind), &names(bounds)?);
     step(db, records, bounds.direction, filter, |db, record| {
         let (key, meta) = layout.decode_key(record)?;

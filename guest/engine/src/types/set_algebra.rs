@@ -257,17 +257,18 @@ pub fn store(db: &mut Db, operation: Operation, destination: &KeyAt, keys: &[Key
         return Ok(0);
     }
     // The new version's records are no members of the old one's, which may still be walked over.
-    let mut set = db.replacement(destination, old.as_ref(), Kind::Set)?;
+    let set = db.replacement(destination, old.as_ref(), Kind::Set)?;
+    let mut count = 0;
     while let Some(member) = next {
         let record = db.layout.member(destination, &set, &member);
         db.layout.write_member(db.transaction, destination, &set, &member, record, true)?;
-        set.count += 1;
+        count += 1;
         next = members.next(db)?;
     }
-    let new = Meta { expire_at_ms: None, body: Body::Collection(set) };
+    let new = Meta { expire_at_ms: None, body: Body::Collection(set.changed_by(count, 0)) };
     db.write(destination, old.as_ref(), Some(&new))?;
     db.notify(Classes::SET, operation.event(), destination);
-    Ok(set.count)
+    Ok(count)
 }
 
 /// How many members the sets have in common, counted up to `limit`: no more are looked for.

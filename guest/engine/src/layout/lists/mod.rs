@@ -9,6 +9,10 @@ mod spread;
 
 pub use array::{ArrayRecords, Moves};
 pub use spread::{Spread, SpreadRecords};
+mod linked;
+
+pub use array::{ArrayRecords, Moves};
+pub use linked::{Linked, LinkedRecords, Node};
 
 use super::{Collection, KeyAt};
 use crate::error::{Error, Result};

@@ -1,0 +1,263 @@
+//! Lists as linked nodes: each knows the one before it and the one behind it. A change touches a node and its neighbours wherever it
+//! is, and a rank is found by following links from the nearer end.
+
+use super::{Collection, End, INDEX_OVERFLOW, KeyAt, ListAlgorithm, ListHead, ListWalk, Side};
+use crate::error::Result;
+use crate::store::Direction;
+use crate::transaction::Transaction;
+use bytes::Bytes;
+use std::ops::Range;
+
+/// The number that no node has.
+const NONE: u64 = 0;
+/// The number of the first node of a list.
+const FIRST: u64 = 1;
+/// Formats keep numbers as signed integers.
+const MAX_NUMBER: u64 = i64::MAX.cast_unsigned();
+
+/// A node of a list. Nodes are known by their numbers; 0 is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The node before it.
+    pub previous: u64,
+    /// The node behind it.
+    pub next: u64,
+    /// What the list has there.
+    pub element: Bytes,
+}
+
+/// The records of lists whose nodes are linked.
+pub trait LinkedRecords {
+    /// The node with a number.
+    ///
+    /// # Errors
+    /// Store errors; corrupt records, also where there is no such node.
+    fn node(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, number: u64) -> Result<Node>;
+
+    /// Stores a node.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn put_node(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, number: u64, node: &Node) -> Result<()>;
+
+    /// Removes a node.
+    ///
+    /// # Errors
+    /// Store errors.
+    fn delete_node(&self, transaction: &mut Transaction<'_>, at: &KeyAt, number: u64) -> Result<()>;
+}
+
+/// The algorithm of linked lists, on these records.
+#[derive(Clone, Copy, Debug)]
+pub struct Linked<R>(pub R);
+
+/// Where a list begins and ends; see [`ListHead::Linked`].
+#[derive(Clone, Copy)]
+struct Ends {
+    left: u64,
+    right: u64,
+    next: u64,
+}
+
+impl Ends {
+    /// Those of a list without nodes: numbers begin anew.
+    const EMPTY: Self = Self { left: NONE, right: NONE, next: FIRST };
+
+    const fn of(list: &Collection) -> Self {
+        match list.list {
+            ListHead::Linked { left, right, next } => Self { left, right, next },
+            _ => Self::EMPTY,
+        }
+    }
+
+    const fn of_list(self, list: &Collection, count: u64) -> Collection {
+        let Self { left, right, next } = if count == 0 { Self::EMPTY } else { self };
+        Collection { list: ListHead::Linked { left, right, next }, count, ..*list }
+    }
+}
+
+impl<R: LinkedRecords> Linked<R> {
+    /// The number of the node at a rank.
+    fn seek(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<u64> {
+        let ends = Ends::of(list);
+        let from_right = list.count.saturating_sub(1).saturating_sub(rank);
+        let (mut number, steps, direction) =
+            if rank <= from_right { (ends.left, rank, Direction::Forward) } else { (ends.right, from_right, Direction::Reverse) };
+        for _ in 0..steps {
+            let node = self.0.node(transaction, at, list, number)?;
+            number = node.neighbour(direction);
+        }
+        Ok(number)
+    }
+
+    /// Changes a node; nothing where `number` is that of none.
+    fn change(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        list: &Collection,
+        number: u64,
+        change: impl FnOnce(&mut Node),
+    ) -> Result<()> {
+        if number == NONE {
+            return Ok(());
+        }
+        let mut node = self.0.node(transaction, at, list, number)?;
+        change(&mut node);
+        self.0.put_node(transaction, at, list, number, &node)
+    }
+
+    /// Makes a node between two others, of which there may be none.
+    fn link(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, node: &Node) -> Result<Collection> {
+        let mut ends = Ends::of(list);
+        let number = ends.next;
+        if number >= MAX_NUMBER {
+            return Err(INDEX_OVERFLOW);
+        }
+        ends.next = number + 1;
+        self.change(transaction, at, list, node.previous, |previous| previous.next = number)?;
+        self.change(transaction, at, list, node.next, |next| next.previous = number)?;
+        if node.previous == NONE {
+            ends.left = number;
+        }
+        if node.next == NONE {
+            ends.right = number;
+        }
+        self.0.put_node(transaction, at, list, number, node)?;
+        Ok(ends.of_list(list, list.count.checked_add(1).ok_or(INDEX_OVERFLOW)?))
+    }
+
+    /// Takes a node out.
+    fn unlink(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, number: u64) -> Result<Collection> {
+        let mut ends = Ends::of(list);
+        let Node { previous, next, .. } = self.0.node(transaction, at, list, number)?;
+        self.change(transaction, at, list, previous, |node| node.next = next)?;
+        self.change(transaction, at, list, next, |node| node.previous = previous)?;
+        if previous == NONE {
+            ends.left = next;
+        }
+        if next == NONE {
+            ends.right = previous;
+        }
+        self.0.delete_node(transaction, at, number)?;
+        Ok(ends.of_list(list, list.count.saturating_sub(1)))
+    }
+}
+
+impl Node {
+    const fn neighbour(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Forward => self.next,
+            Direction::Reverse => self.previous,
+        }
+    }
+}
+
+impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
+    fn empty(&self) -> ListHead {
+        let Ends { left, right, next } = Ends::EMPTY;
+        ListHead::Linked { left, right, next }
+    }
+
+    fn get(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<Bytes> {
+        let number = self.seek(transaction, at, list, rank)?;
+        Ok(self.0.node(transaction, at, list, number)?.element)
+    }
+
+    fn put(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64, element: Bytes) -> Result<()> {
+        let number = self.seek(transaction, at, list, rank)?;
+        let node = self.0.node(transaction, at, list, number)?;
+        self.0.put_node(transaction, at, list, number, &Node { element, ..node })
+    }
+
+    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, end: End, element: Bytes) -> Result<Collection> {
+        let Ends { left, right, .. } = Ends::of(list);
+        let (previous, next) = match end {
+            End::Head => (NONE, left),
+            End::Tail => (right, NONE),
+        };
+        self.link(transaction, at, list, &Node { previous, next, element })
+    }
+
+    fn keep(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: Range<u64>) -> Result<Collection> {
+        let mut rest = *list;
+        for _ in 0..list.count.saturating_sub(ranks.end) {
+            rest = self.unlink(transaction, at, &rest, Ends::of(&rest).right)?;
+        }
+        for _ in 0..ranks.start.min(ranks.end) {
+            rest = self.unlink(transaction, at, &rest, Ends::of(&rest).left)?;
+        }
+        Ok(rest)
+    }
+
+    fn insert(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        list: &Collection,
+        pivot: u64,
+        side: Side,
+        element: Bytes,
+    ) -> Result<Collection> {
+        let number = self.seek(transaction, at, list, pivot)?;
+        let pivot = self.0.node(transaction, at, list, number)?;
+        let (previous, next) = match side {
+            Side::Before => (pivot.previous, number),
+            Side::After => (number, pivot.next),
+        };
+        self.link(transaction, at, list, &Node { previous, next, element })
+    }
+
+    fn remove(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: &[u64]) -> Result<Collection> {
+        let (Some(first), Some(last)) = (ranks.first(), ranks.last()) else { return Ok(*list) };
+        let mut doomed = ranks.iter().peekable();
+        let mut number = self.seek(transaction, at, list, *first)?;
+        let mut rest = *list;
+        for rank in *first..=*last {
+            let next = self.0.node(transaction, at, list, number)?.next;
+            if doomed.next_if_eq(&&rank).is_some() {
+                rest = self.unlink(transaction, at, &rest, number)?;
+            }
+            number = next;
+        }
+        Ok(rest)
+    }
+
+    fn walk<'l>(
+        &'l self,
+        at: &KeyAt,
+        list: &Collection,
+        ranks: Range<u64>,
+        direction: Direction,
+        _expected: u64,
+    ) -> Result<Box<dyn ListWalk + 'l>> {
+        Ok(Box::new(Walk { lists: self, at: at.clone(), list: *list, ranks, direction, number: None }))
+    }
+}
+
+struct Walk<'l, R> {
+    lists: &'l Linked<R>,
+    at: KeyAt,
+    list: Collection,
+    ranks: Range<u64>,
+    direction: Direction,
+    /// The node to come; `None` before the first.
+    number: Option<u64>,
+}
+
+impl<R: LinkedRecords> ListWalk for Walk<'_, R> {
+    fn next(&mut self, transaction: &mut Transaction<'_>) -> Result<Option<(u64, Bytes)>> {
+        let rank = match self.direction {
+            Direction::Forward => self.ranks.next(),
+            Direction::Reverse => self.ranks.next_back(),
+        };
+        let Some(rank) = rank else { return Ok(None) };
+        let number = match self.number {
+            Some(number) => number,
+            None => self.lists.seek(transaction, &self.at, &self.list, rank)?,
+        };
+        let node = self.lists.0.node(transaction, &self.at, &self.list, number)?;
+        self.number = Some(node.neighbour(self.direction));
+        Ok(Some((rank, node.element)))
+    }
+}
