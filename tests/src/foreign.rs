@@ -33,7 +33,7 @@ impl Opened {
     /// # Panics
     /// When the store refuses one, or the layout the store.
     #[must_use]
-    pub fn new(layout: &str, records: &[Record], now_ms: u64, open: fn(&mut dyn Store) -> Result<Box<dyn Layout>>) -> Self {
+    pub fn new(layout: &str, records: &[Record], now_ms: u64, open: impl FnOnce(&mut dyn Store) -> Result<Box<dyn Layout>>) -> Self {
         let mut store = store(layout, records);
         let layout = open(&mut store).expect("the layout opens");
         let clock = Clock::at(now_ms);

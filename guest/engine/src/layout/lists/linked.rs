@@ -15,6 +15,10 @@ const FIRST: u64 = 1;
 /// Formats keep numbers as signed integers.
 const MAX_NUMBER: u64 = i64::MAX.cast_unsigned();
 
+/// What [`ListAlgorithm::remove`] makes of the head when it takes the last element: no number is next. Nemo removes the head then, and keeps
+/// it where the last element goes otherwise.
+pub const NO_HEAD: ListHead = ListHead::Linked { left: NONE, right: NONE, next: NONE };
+
 /// A node of a list. Nodes are known by their numbers; 0 is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -219,6 +223,9 @@ impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
                 rest = self.unlink(transaction, at, &rest, number)?;
             }
             number = next;
+        }
+        if rest.count == 0 {
+            rest.list = NO_HEAD;
         }
         Ok(rest)
     }

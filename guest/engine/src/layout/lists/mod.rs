@@ -12,7 +12,7 @@ pub use spread::{Spread, SpreadRecords};
 mod linked;
 
 pub use array::{ArrayRecords, Moves};
-pub use linked::{Linked, LinkedRecords, Node};
+pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
 
 use super::{Collection, KeyAt};
 use crate::error::{Error, Result};

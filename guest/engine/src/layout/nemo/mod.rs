@@ -10,7 +10,7 @@ pub mod records;
 mod sweep;
 
 use super::expiry::ExpiryRules;
-use super::lists::{Linked, ListAlgorithm};
+use super::lists::{Linked, ListAlgorithm, ListHead, NO_HEAD};
 use super::pass::Progress;
 use super::records::{Choice, Record, Records, Verdict};
 use super::{
@@ -158,9 +158,6 @@ impl Nemo {
                 database.put_head(transaction, at, &Head { count, list, trailer: Trailer { version: version_of(version), timestamp } })
             }
             (Body::String(value), _) => {
-                if at.key.is_empty() {
-                    return Err(Error::client("ERR the layout nemo keeps no string under the empty key"));
-                }
                 let value = Trailer { version: 0, timestamp }.behind(value);
                 Ok(transaction.put(self.kv, at.key.clone(), value)?)
             }
@@ -178,7 +175,7 @@ impl Nemo {
 
     /// The head of a collection without elements.
     fn dead(&self, database: Database, trailer: Trailer) -> Head {
-        let list = if database.kind == Kind::List { self.lists.empty() } else { super::lists::ListHead::None };
+        let list = if database.kind == Kind::List { self.lists.empty() } else { ListHead::None };
         Head { count: 0, list, trailer }
     }
 
@@ -301,7 +298,7 @@ impl Layout for Nemo {
     }
 
     fn meta_records(&self, at: &KeyAt, kind: Option<Kind>, records: &mut Vec<RecordKey>) {
-        if kind.is_none_or(|kind| kind == Kind::String) && !at.key.is_empty() {
+        if kind.is_none_or(|kind| kind == Kind::String) {
             records.push((self.kv, at.key.clone()));
         }
         if records::is_user_key(&at.key) {
@@ -312,9 +309,6 @@ impl Layout for Nemo {
 
     fn find(&self, transaction: &mut Transaction<'_>, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
         let Some(database) = self.database(kind) else {
-            if at.key.is_empty() {
-                return Ok(None);
-            }
             let Some(value) = transaction.get(self.kv, &at.key)? else { return Ok(None) };
             return decode_string(&at.key, &value).map(Some);
         };
@@ -332,6 +326,10 @@ impl Layout for Nemo {
             self.remove(transaction, at, old, now_ms)?;
         }
         match new {
+            New::Emptied(meta) if meta.collection().is_some_and(|list| list.list == NO_HEAD) => {
+                let (keyspace, key) = self.lists.0.meta_record(at);
+                Ok(transaction.delete(keyspace, key)?)
+            }
             New::Value(meta) | New::Emptied(meta) => self.put(transaction, at, meta),
             New::Nothing => Ok(()),
         }
