@@ -1,13 +1,15 @@
 //! What a host may set: limits and options of the engine.
 
 use crate::events::Classes;
-use crate::layout::NAMES;
+use crate::layout::{NAMES, camellia};
 
 /// Limits and options. Every command sees the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The layout's name, one of [`crate::layout::NAMES`].
     pub layout: String,
+    /// What the layout `camellia` cannot tell from its rows.
+    pub camellia: camellia::Options,
     /// How many dbs there are, where the layout has room for so many.
     pub databases: usize,
     /// Longest string in bytes, also longest argument (`proto-max-bulk-len`).
@@ -26,6 +28,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             layout: NAMES[0].to_owned(),
+            camellia: camellia::Options::default(),
             databases: 16,
             max_string_bytes: 512 << 20,
             max_args: 1 << 20,
@@ -52,6 +55,11 @@ impl Settings {
                     }
                     value.clone_into(&mut settings.layout);
                 }
+                "camellia-namespace" => settings.camellia.namespace = value.to_owned().into(),
+                "camellia-slot-prefix" => settings.camellia.has_slot_prefix = yes_or_no(value).ok_or_else(|| wrong("yes or no"))?,
+                "camellia-hash-encode-version" => settings.camellia.hashes = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
+                "camellia-set-encode-version" => settings.camellia.sets = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
+                "camellia-zset-encode-version" => settings.camellia.sorted_sets = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
                 "databases" => {
                     let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
                     settings.databases = count.ok_or_else(|| wrong("a number from 1 to 1024"))?;
@@ -67,6 +75,14 @@ impl Settings {
             }
         }
         Ok(settings)
+    }
+}
+
+fn encode_version(text: &str) -> Option<camellia::EncodeVersion> {
+    match text {
+        "0" => Some(camellia::EncodeVersion::V0),
+        "1" => Some(camellia::EncodeVersion::V1),
+        _ => None,
     }
 }
 

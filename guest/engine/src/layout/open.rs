@@ -3,13 +3,15 @@
 use super::Layout;
 use super::ardb::Ardb;
 use super::blackwidow::Blackwidow;
+use super::camellia::Camellia;
+use super::nemo::Nemo;
 use super::orbweaver::Orbweaver;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::store::Store;
 
 /// The names of all layouts; the first is the default.
-pub const NAMES: [&str; 3] = ["orbweaver", "blackwidow", "ardb"];
+pub const NAMES: [&str; 5] = ["orbweaver", "blackwidow", "nemo", "ardb", "camellia"];
 
 /// Opens the layout of the settings on a store.
 ///
@@ -19,7 +21,9 @@ pub fn open(settings: &Settings, store: &mut dyn Store) -> Result<Box<dyn Layout
     Ok(match settings.layout.as_str() {
         "orbweaver" => Box::new(Orbweaver::open(store)?),
         "blackwidow" => Box::new(Blackwidow::open(store)?),
+        "nemo" => Box::new(Nemo::open(store)?),
         "ardb" => Box::new(Ardb::open(store, settings.databases)?),
+        "camellia" => Box::new(Camellia::open(store, &settings.camellia)?),
         name => return Err(Error::Client(format!("ERR unknown layout {name}: there are {}", NAMES.join(", ")).into())),
     })
 }

@@ -5,14 +5,12 @@
 //! the caller's business.
 
 mod array;
+mod linked;
 mod spread;
 
 pub use array::{ArrayRecords, Moves};
-pub use spread::{Spread, SpreadRecords};
-mod linked;
-
-pub use array::{ArrayRecords, Moves};
 pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
+pub use spread::{Spread, SpreadRecords};
 
 use super::{Collection, KeyAt};
 use crate::error::{Error, Result};
