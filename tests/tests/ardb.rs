@@ -129,17 +129,16 @@ fn conversation(opened: &mut Opened, lines: &[(&str, &str)]) {
 #[test]
 fn merge_operations_are_applied_when_read_and_gone_when_written() {
     let mut opened = opened(&[
-            // INCRBY 7, as Ardb writes it.
-            record("016e 01 00", "1e 7000 01 010e"),
-            // 5, INCRBY 2, APPEND x, folded.
-            record("0161 01 00", "1eff 06000000 020000010 10a 06000000 1e7000010104 07000000 1e640001040178"),
-            // PEXPIREAT before a hash is there, and HSETNX, which makes it.
-            record("0168 01 00", "1eff ffffffff 08000000 1e370001018080 01 06000000 1ea10001 0102".replace(' ', "").as_str()),
-            record("0168 04 01 040166", "1eff ffffffff 07000000 1ea00001040176"),
-            // SETXX of nothing comes to nothing.
-            record("0178 01 00", "1e 7e00 01 040176"),
-        ],
-    );
+        // INCRBY 7, as Ardb writes it.
+        record("016e 01 00", "1e 7000 01 010e"),
+        // 5, INCRBY 2, APPEND x, folded.
+        record("0161 01 00", "1eff 06000000 020000010 10a 06000000 1e7000010104 07000000 1e640001040178"),
+        // PEXPIREAT before a hash is there, and HSETNX, which makes it.
+        record("0168 01 00", "1eff ffffffff 08000000 1e370001018080 01 06000000 1ea10001 0102".replace(' ', "").as_str()),
+        record("0168 04 01 040166", "1eff ffffffff 07000000 1ea00001040176"),
+        // SETXX of nothing comes to nothing.
+        record("0178 01 00", "1e 7e00 01 040176"),
+    ]);
     conversation(
         &mut opened,
         &[
@@ -244,12 +243,11 @@ fn a_stream_is_not_listed_and_refused_by_name() {
 #[test]
 fn a_hash_without_fields_is_absent_and_what_is_left_over_is_not_taken_for_new() {
     let mut opened = opened(&[
-            record("0165 01 00", "0300000100"),
-            record("0168 01 00", "02000001040176"),
-            record("0168 04 01 040178", "0401040178"),
-            record("0173 08 01 040178", "0800"),
-        ],
-    );
+        record("0165 01 00", "0300000100"),
+        record("0168 01 00", "02000001040176"),
+        record("0168 04 01 040178", "0401040178"),
+        record("0173 08 01 040178", "0800"),
+    ]);
     conversation(
         &mut opened,
         &[
@@ -293,13 +291,12 @@ fn a_set_of_unknown_size_stays_one() {
 #[test]
 fn a_member_that_is_stored_as_a_number_is_walked_over_and_removed() {
     let mut opened = opened(&[
-            record("017a 01 00", "0900000402 0114 040161"),
-            record("017a 0a 02 0200 0114", "0a00"),
-            record("017a 0a 02 0200 040161", "0a00"),
-            record("017a 0b 01 0114", "0b010200"),
-            record("017a 0b 01 040161", "0b010200"),
-        ],
-    );
+        record("017a 01 00", "0900000402 0114 040161"),
+        record("017a 0a 02 0200 0114", "0a00"),
+        record("017a 0a 02 0200 040161", "0a00"),
+        record("017a 0b 01 0114", "0b010200"),
+        record("017a 0b 01 040161", "0b010200"),
+    ]);
     assert_eq!(opened.findings(7).len(), 1, "it is named");
     conversation(&mut opened, &[("ZRANGE z 0 -1", "*2 $2 10 $1 a"), ("ZSCORE z 10", "$-1"), ("ZPOPMIN z", "*2 $2 10 $1 0")]);
     assert_eq!(lines(&opened).len(), 3);
