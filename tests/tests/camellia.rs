@@ -315,7 +315,7 @@ fn sorted_sets_answer_as_those_of_the_default_layout() {
         let mut below = |limit: u64| random.random() % limit;
         let scores = ["-inf", "-7.5", "-1", "-1", "-0.5", "0", "0", "0.25", "3", "3", "1e20", "inf"];
         for step in 0..1200 {
-            let name = |n: u64| if n % 3 == 0 { format!("a-rather-long-member-{n}") } else { format!("m{n}") };
+            let name = |n: u64| if n.is_multiple_of(3) { format!("a-rather-long-member-{n}") } else { format!("m{n}") };
             let score = |n: u64| scores[usize::try_from(n).expect("small")];
             let (a, b, first, second) = (below(20), below(20), below(12), below(12));
             let (low, high) = (below(24), below(24));
