@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use orbweaver_engine::error::Result;
 use orbweaver_engine::layout::Layout;
+use orbweaver_engine::layout::anatomy::{Anatomy, Run};
 use orbweaver_engine::session::{Delivery, Engine};
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::{MemoryStore, Order, Scope, Store};
@@ -90,6 +91,13 @@ impl Opened {
             }
         }
     }
+}
+
+/// A record as it was taken apart: each field of its key and of its value with what it says.
+#[must_use]
+pub fn fields(anatomy: &Anatomy) -> String {
+    let shown = |runs: &[Run]| runs.iter().map(|run| format!("{} {}", run.field, run.shown)).collect::<Vec<_>>().join(", ");
+    format!("{} -> {}", shown(&anatomy.key_runs), shown(&anatomy.value_runs))
 }
 
 /// The order of a keyspace by its name.

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest as _, Md5};
 use orbweaver_engine::environment::{Environment, HeldEnvironment};
+use orbweaver_engine::layout::anatomy::{UNKNOWN, UNREADABLE};
 use orbweaver_engine::layout::camellia::{Camellia, EncodeVersion, Options, redis};
 use orbweaver_engine::layout::orbweaver::Orbweaver;
 use orbweaver_tests::fixtures::{self, expected};
@@ -498,5 +499,49 @@ fn collections_are_loaded_whole() {
         assert_eq!(camellia.run("ZCARD k"), ":5000");
         assert_eq!(camellia.run("ZRANGE k -1 -1"), "*1 $18 member-number-4999");
         assert_eq!(camellia.findings(7), [""; 0]);
+    }
+}
+
+#[test]
+fn every_row_of_the_fixture_is_taken_apart_without_a_rest() {
+    for has_slot_prefix in [true, false] {
+        let camellia = fixture(has_slot_prefix);
+        for row in fixture_rows(has_slot_prefix) {
+            let shown = foreign::fields(&camellia.engine.describe(&row.keyspace, &row.key, &row.value));
+            assert!(!shown.contains(UNKNOWN) && !shown.contains(UNREADABLE), "{row:?}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn the_rows_of_a_key_say_what_they_are() {
+    let version = "key version 1717243200000 = 2024-06-01T12:00:00.000Z";
+    let head = "slot prefix the MD5 of the slot, in part, tag";
+    let key = "namespace \"ns\", key length 1, key \"k\"";
+    let in_redis = "type z, length 20, redis key \"c#ns{k}1717243200000\"";
+    for (options, expected) in [
+        (
+            with_slots(options()),
+            vec![
+                format!(
+                    "{head} \"m#\", namespace \"ns\", key \"k\" -> encode version 0, key type 3 = zset, {version}, expire time -1 = none, count 1"
+                ),
+                format!("{head} \"s#\", {key}, {version}, field or member \"m\" -> score \"-2.5\""),
+                format!("{head} \"k#\", {key}, {version}, score -2.5, member \"m\" -> "),
+            ],
+        ),
+        (
+            version_1(),
+            vec![
+                format!("tag \"m#\", namespace \"ns\", key \"k\" -> encode version 1, key type 3 = zset, {version}, expire time -1 = none"),
+                format!("{in_redis}, part m, index the member \"m\" -> score -2.5"),
+                format!("{in_redis}, part s, ordered score -2.5, index the member \"m\" -> "),
+            ],
+        ),
+    ] {
+        let mut camellia = new(&options);
+        camellia.run("ZADD k -2.5 m");
+        let found = camellia.engine.inspect(0, b"k", &mut Vec::new(), 100).expect("the key is found");
+        assert_eq!(found.iter().map(foreign::fields).collect::<Vec<_>>(), expected);
     }
 }

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use orbweaver_engine::environment::{Environment, HeldEnvironment};
+use orbweaver_engine::layout::anatomy::{UNKNOWN, UNREADABLE};
 use orbweaver_engine::layout::nemo::Nemo;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
 use orbweaver_engine::store::{Limits, MemoryStore};
@@ -473,4 +474,37 @@ fn a_collection_that_is_loaded_in_parts_is_not_seen_before_it_is_whole() {
     assert_eq!(nemo.run("SCARD k"), ":30000");
     assert_eq!(nemo.run("SISMEMBER k old"), ":0");
     assert_eq!(nemo.findings(7), [""; 0]);
+}
+
+#[test]
+fn every_record_of_the_fixture_is_taken_apart_without_a_rest() {
+    let nemo = fixture();
+    for record in fixtures::records(LAYOUT, "db") {
+        let shown = foreign::fields(&nemo.engine.describe(&record.keyspace, &record.key, &record.value));
+        assert!(!shown.contains(UNKNOWN) && !shown.contains(UNREADABLE), "{record:?}: {shown}");
+    }
+}
+
+#[test]
+fn the_records_of_a_key_say_what_they_are() {
+    let mut nemo = new();
+    for command in ["RPUSH k a b", "ZADD k -2.5 m", "HSET k f v"] {
+        nemo.run(command);
+    }
+    nemo.run("EXPIREAT k 2145916800");
+    let found = nemo.engine.inspect(0, b"k", &mut Vec::new(), 100).expect("the key is found");
+    let shown: Vec<String> = found.iter().map(foreign::fields).collect();
+    let version = "version 1795249498 = 2026-11-21T08:24:58Z";
+    let expiry = "timestamp 2145916800 = 2038-01-01T00:00:00Z";
+    let expected = [
+        format!("tag H, key \"k\" -> count 1, {version}, {expiry}"),
+        format!("tag h, key length 1, key \"k\", separator =, field \"f\" -> value \"v\", {version}, timestamp 0 = no expiry"),
+        format!("tag L, key \"k\" -> count 2, left 1, right 2, next_seq 3, {version}, {expiry}"),
+        format!("tag l, key length 1, key \"k\", seq 1 -> prev 0 = none, next 2, element \"a\", {version}, timestamp 0 = no expiry"),
+        format!("tag l, key length 1, key \"k\", seq 2 -> prev 1, next 0 = none, element \"b\", {version}, timestamp 0 = no expiry"),
+        format!("tag Z, key \"k\" -> count 1, {version}, {expiry}"),
+        format!("tag y, key length 1, key \"k\", score 999999999999750000 = -2.5, member \"m\" -> {version}, timestamp 0 = no expiry"),
+        format!("tag z, key length 1, key \"k\", member \"m\" -> score -2.5, {version}, timestamp 0 = no expiry"),
+    ];
+    assert_eq!(shown, expected);
 }

@@ -22,8 +22,8 @@ pub fn open(settings: &Settings, store: &mut dyn Store) -> Result<Box<dyn Layout
         "orbweaver" => Box::new(Orbweaver::open(store)?),
         "blackwidow" => Box::new(Blackwidow::open(store)?),
         "nemo" => Box::new(Nemo::open(store)?),
-        "camellia" => Box::new(Camellia::open(store, &settings.camellia)?),
         "ardb" => Box::new(Ardb::open(store, settings.databases)?),
+        "camellia" => Box::new(Camellia::open(store, &settings.camellia)?),
         name => return Err(Error::Client(format!("ERR unknown layout {name}: there are {}", NAMES.join(", ")).into())),
     })
 }

@@ -5,6 +5,7 @@
 //! met. Heads of encode version 0 count, those of 1 do not; sorted sets of version 1 have their scores in a redis, for which a
 //! keyspace stands.
 
+mod anatomy;
 mod check;
 pub mod double;
 mod keys;
@@ -15,11 +16,12 @@ pub mod records;
 pub mod redis;
 mod sweep;
 
+use super::anatomy::Anatomy;
 use super::expiry::ExpiryRules;
 use super::lists::ListAlgorithm;
 use super::pass::Progress;
 use super::records::{Record, Records};
-use super::{Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, Swept};
+use super::{Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, Swept};
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
 use crate::store::{Direction, KeyRange, Keyspace, Order, Scope, Store, prefix_end};
@@ -414,5 +416,17 @@ impl Layout for Camellia {
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
+    }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        if keyspace == self.redis { keyspace::REDIS } else { keyspace::KV }
+    }
+
+    fn records_of(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange> {
+        self.records_of_key(at, metas)
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], kind: Option<Kind>) -> Anatomy {
+        self.take_apart(keyspace, key, value, kind)
     }
 }

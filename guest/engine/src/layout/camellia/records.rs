@@ -51,6 +51,11 @@ impl Tag {
         [self as u8, b'#']
     }
 
+    /// The tag of two bytes of a key.
+    pub fn of_bytes(bytes: [u8; 2]) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.bytes() == bytes)
+    }
+
     /// Those of the sub-rows of a kind's collections.
     pub const fn of(kind: Kind, is_counted: bool) -> &'static [Self] {
         match kind {
@@ -101,14 +106,25 @@ impl Rows {
         key.freeze()
     }
 
+    /// What the keys of all sub-rows of a user key with a tag begin with, whatever their key version.
+    pub fn beginning(&self, tag: Tag, user_key: &[u8]) -> Bytes {
+        let mut key = BytesMut::with_capacity(SLOT_PREFIX_BYTES + 6 + self.namespace.len() + user_key.len());
+        self.put_beginning(&mut key, tag, user_key);
+        key.freeze()
+    }
+
+    fn put_beginning(&self, key: &mut BytesMut, tag: Tag, user_key: &[u8]) {
+        self.put_head(key, tag, user_key);
+        // No user key comes near the limit: requests are far shorter.
+        key.put_u32(u32::try_from(user_key.len()).unwrap_or(u32::MAX));
+        key.put_slice(user_key);
+    }
+
     /// The key of a sub-row; without `rest`, what the keys of all of them begin with.
     pub fn sub_key(&self, tag: Tag, user_key: &[u8], version: u64, rest: &[&[u8]]) -> Bytes {
         let rest_bytes: usize = rest.iter().map(|part| part.len()).sum();
         let mut key = BytesMut::with_capacity(SLOT_PREFIX_BYTES + 14 + self.namespace.len() + user_key.len() + rest_bytes);
-        self.put_head(&mut key, tag, user_key);
-        // No user key comes near the limit: requests are far shorter.
-        key.put_u32(u32::try_from(user_key.len()).unwrap_or(u32::MAX));
-        key.put_slice(user_key);
+        self.put_beginning(&mut key, tag, user_key);
         key.put_u64(version);
         rest.iter().for_each(|part| key.put_slice(part));
         key.freeze()
@@ -136,7 +152,7 @@ impl Rows {
         let prefix = if self.has_slot_prefix { reader.slice(SLOT_PREFIX_BYTES, "a slot prefix is cut short")? } else { Bytes::new() };
         let unknown = reader.flaw("not the tag of a row");
         let tag = reader.take("not the tag of a row")?;
-        let tag = Tag::ALL.into_iter().find(|known| known.bytes() == tag).ok_or(unknown)?;
+        let tag = Tag::of_bytes(tag).ok_or(unknown)?;
         match reader.slice(self.namespace.len(), "another namespace") {
             Ok(namespace) if namespace == self.namespace => {}
             _ => return Ok(None),

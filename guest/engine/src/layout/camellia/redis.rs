@@ -5,8 +5,10 @@ use crate::codec::{Flaw, Reader};
 use bytes::{BufMut, Bytes, BytesMut};
 
 const SORTED_SET: u8 = b'z';
-const MEMBER: u8 = b'm';
-const SCORE: u8 = b's';
+/// The part of a sorted set that member rows are.
+pub const MEMBER: u8 = b'm';
+/// The part that score rows are.
+pub const SCORE: u8 = b's';
 
 /// The sign bit of a double.
 const SIGN: u64 = 1 << 63;
@@ -18,7 +20,7 @@ pub const fn ordered(score: f64) -> u64 {
 }
 
 /// The inverse of [`ordered`].
-const fn score_of(ordered: u64) -> f64 {
+pub const fn score_of(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 

@@ -4,17 +4,20 @@
 //! A removed collection leaves its meta record, with a count of 0 and a version above those of its elements, and the elements too: all that
 //! walk over elements pass over those whose version is below that of the meta record.
 
+mod anatomy;
 mod check;
 mod database;
 pub mod records;
 mod sweep;
 
+use super::anatomy::Anatomy;
 use super::expiry::ExpiryRules;
 use super::lists::{Linked, ListAlgorithm, ListHead, NO_HEAD};
 use super::pass::Progress;
 use super::records::{Choice, Record, Records, Verdict};
 use super::{
-    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, SketchFormat, Swept,
+    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange,
+    SketchFormat, Swept,
 };
 use crate::codec::Flaw;
 use crate::error::{CorruptRecord, Error, Result};
@@ -517,6 +520,18 @@ impl Layout for Nemo {
 
     fn check(&self, transaction: &mut Transaction<'_>, cursor: &mut Vec<u8>, budget: usize) -> Result<Vec<Finding>> {
         self.check_step(transaction, cursor, budget)
+    }
+
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str {
+        self.database_at(keyspace).map_or(keyspace::KV, Database::name)
+    }
+
+    fn records_of(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange> {
+        self.records_of_key(at, metas)
+    }
+
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
+        anatomy::describe(keyspace, key, value)
     }
 }
 

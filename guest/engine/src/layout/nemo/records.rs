@@ -13,7 +13,8 @@ pub const MAX_KEY_BYTES: usize = 254;
 /// Scores are at most this far from 0.
 pub const MAX_SCORE: f64 = 1e13;
 
-const TRAILER_BYTES: usize = 8;
+/// Bytes of a trailer.
+pub const TRAILER_BYTES: usize = 8;
 /// Between a hash's user key and its field.
 const FIELD_SEPARATOR: u8 = b'=';
 /// Slots of a whole score.

@@ -6,7 +6,7 @@ use super::{Nemo, corrupt, database::Database, keyspace, next};
 use crate::error::Result;
 use crate::layout::pass::{Dead, Judge};
 use crate::layout::records::Record;
-use crate::layout::{KeyAt, Layout};
+use crate::layout::{KeyAt, Kind, Layout};
 use crate::store::{Direction, KeyRange, Keyspace};
 use crate::transaction::Transaction;
 
@@ -93,10 +93,14 @@ pub(super) enum Part {
 
 impl Part {
     pub fn of(database: Database, record: &Record) -> Self {
-        let tag = |byte: u8| Tag::of_kind(database.kind).iter().find(|tag| tag.byte() == byte);
-        match record.key.as_ref() {
+        Self::of_key(database.kind, &record.key)
+    }
+
+    pub fn of_key(kind: Kind, key: &[u8]) -> Self {
+        let tag = |byte: u8| Tag::of_kind(kind).iter().find(|tag| tag.byte() == byte);
+        match key {
             [byte] if tag(*byte).is_some() => Self::Separator,
-            [byte, ..] if *byte == database.tag() => Self::Meta,
+            [byte, ..] if Some(*byte) == records::meta_tag(kind) => Self::Meta,
             [byte, ..] => tag(*byte).map_or(Self::Unknown, |tag| Self::Element(*tag)),
             [] => Self::Unknown,
         }
