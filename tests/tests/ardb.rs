@@ -235,11 +235,7 @@ fn records_of_unknown_types_are_passed_over_in_both_directions() {
     let mut opened = opened(&[unknown("00"), record("016b 01 00", "02000001040176"), unknown("02"), unknown("1f"), unknown("ff")]);
     conversation(
         &mut opened,
-        &[
-            ("KEYS *", "*1 $1 k"),
-            ("PKSCANRANGE string '' ''", "*2 $0  *1 $1 k"),
-            ("PKRSCANRANGE string '' ''", "*2 $0  *1 $1 k"),
-        ],
+        &[("KEYS *", "*1 $1 k"), ("PKSCANRANGE string '' ''", "*2 $0  *1 $1 k"), ("PKRSCANRANGE string '' ''", "*2 $0  *1 $1 k")],
     );
     assert_eq!(opened.findings(7).len(), 4);
 }
