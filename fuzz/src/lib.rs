@@ -30,11 +30,8 @@ pub fn open(store: &MemoryStore) -> Engine {
 
 /// As [`open`], with the layout of that name.
 pub fn open_layout(store: &MemoryStore, layout: &str) -> Engine {
-    let layout = layout.to_owned();
-    let settings = Settings { layout, max_string_bytes: MAX_STRING_BYTES, max_args: 1 << 10, ..Settings::default() };
-    let mut store = store.clone();
-    let layout = layout::open(&settings, &mut store).unwrap();
-    Engine::with_layout(Box::new(store), layout, Box::new(HeldEnvironment::new(NOW_MS, 1)), settings)
+    let settings = Settings { layout: layout.to_owned(), max_string_bytes: MAX_STRING_BYTES, max_args: 1 << 10, ..Settings::default() };
+    Engine::open(Box::new(store.clone()), Box::new(HeldEnvironment::new(NOW_MS, 1)), settings).unwrap()
 }
 
 /// Writes the records of an input to the keyspaces of an open store: as often as there is more, a byte that chooses the keyspace, the key

@@ -230,6 +230,17 @@ fn the_check_names_what_does_not_belong_together() {
 }
 
 #[test]
+fn records_of_unknown_types_are_passed_over_in_both_directions() {
+    let unknown = |kind: &str| record(&format!("016b {kind} 00"), "00");
+    let mut opened = opened(&[unknown("00"), record("016b 01 00", "02000001040176"), unknown("02"), unknown("1f"), unknown("ff")]);
+    conversation(
+        &mut opened,
+        &[("KEYS *", "*1 $1 k"), ("PKSCANRANGE string '' ''", "*2 $0  *1 $1 k"), ("PKRSCANRANGE string '' ''", "*2 $0  *1 $1 k")],
+    );
+    assert_eq!(opened.findings(7).len(), 4);
+}
+
+#[test]
 fn a_stream_is_not_listed_and_refused_by_name() {
     let stream = [record("0178 01 00", "0c000002041000"), record("0161 01 00", "02000001040176")];
     let mut opened = opened(&stream);

@@ -182,19 +182,7 @@ proptest! {
     #[test]
     fn lists_do_what_a_plain_model_does(steps in prop::collection::vec(step(), 1..80)) {
         let store = MemoryStore::new();
-        let mut client = Client::on(&store);
-        let mut lists = Lists::new();
-        for step in &steps {
-            if matches!(step, Step::Reopen) {
-                client = Client::on(&store);
-            }
-            let (command, reply) = apply(&mut lists, step);
-            lists.retain(|_, list| !list.is_empty());
-            prop_assert_eq!(client.run(&command), reply, "{}", command);
-        }
-        for (key, list) in &lists {
-            prop_assert_eq!(client.run(&format!("LRANGE {key} 0 -1")), bulks(list.iter().copied()));
-        }
+        let lists = live(&steps, || Client::on(&store))?;
         // Only lists that were trimmed to nothing leave elements to be swept, as DEL does.
         let trims = steps.iter().any(|step| matches!(step, Step::Trim { .. }));
         prop_assert!(trims || records(&store, "garbage") == 0);
@@ -203,4 +191,29 @@ proptest! {
         prop_assert_eq!(records(&store, "data"), lists.values().map(VecDeque::len).sum::<usize>());
         prop_assert_eq!((records(&store, "meta"), records(&store, "garbage")), (lists.len(), 0));
     }
+
+    #[test]
+    fn lists_that_are_spread_do_what_a_plain_model_does(steps in prop::collection::vec(step(), 1..80)) {
+        let store = MemoryStore::new();
+        let lists = live(&steps, || Client::on_layout(&store, "ardb"))?;
+        prop_assert_eq!(records(&store, "0"), lists.values().map(|list| list.len() + 1).sum::<usize>());
+    }
+}
+
+/// Takes the steps, with a client that `open` gives at first and at each reopening. Returns what the lists are in the end.
+fn live(steps: &[Step], open: impl Fn() -> Client) -> Result<Lists, TestCaseError> {
+    let mut client = open();
+    let mut lists = Lists::new();
+    for step in steps {
+        if matches!(step, Step::Reopen) {
+            client = open();
+        }
+        let (command, reply) = apply(&mut lists, step);
+        lists.retain(|_, list| !list.is_empty());
+        prop_assert_eq!(client.run(&command), reply, "{}", command);
+    }
+    for (key, list) in &lists {
+        prop_assert_eq!(client.run(&format!("LRANGE {key} 0 -1")), bulks(list.iter().copied()));
+    }
+    Ok(lists)
 }

@@ -53,8 +53,17 @@ impl Client {
 
     /// As [`Client::on`], for stores around a store.
     pub fn on_any(store: Box<dyn Store>) -> Self {
+        Self::open(store, Settings::default())
+    }
+
+    /// As [`Client::on`], with another layout.
+    pub fn on_layout(store: &MemoryStore, layout: &str) -> Self {
+        Self::open(Box::new(store.clone()), Settings { layout: layout.to_owned(), ..Settings::default() })
+    }
+
+    fn open(store: Box<dyn Store>, settings: Settings) -> Self {
         let (clock, now_ms) = Clock::new();
-        let mut engine = Engine::open(store, Box::new(clock), Settings::default()).unwrap();
+        let mut engine = Engine::open(store, Box::new(clock), settings).unwrap();
         engine.connect(CONNECTION, "127.0.0.1:1", None);
         Self { engine, now_ms }
     }

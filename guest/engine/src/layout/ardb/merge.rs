@@ -1,7 +1,8 @@
 //! Merge operations: what Ardb writes instead of a value where it does not look at the old one, and RocksDB applies when the record
 //! is read (section 7 of the format document).
 //!
-//! Such a record reaches us in one of two forms. RocksDB's merge operator in the host puts the value and the operations together:
+//! The merge operator of the host's RocksDB stores what [`folded`] makes of the value and the operations. A record that it has not come to
+//! reaches us in one of two forms: put together,
 //! ```text
 //! folded    = 1e ff | base length (u32) | base | operation ...    base length ffffffff: there is no base
 //! operation = length (u32) | 1e | op (u16) | count | item ...

@@ -23,7 +23,11 @@ impl Choice for Keys {
         let Ok((user_key, kind)) = records::decode_prefix(&record.key) else { return Ok(Verdict::Pass) };
         if kind != record::META {
             // Behind the sub-records, or between them and their meta record.
-            let to = if direction == Direction::Forward { record::END } else { record::META + 1 };
+            let to = match direction {
+                Direction::Forward if kind > record::META && kind < record::END => record::END,
+                Direction::Reverse if kind > record::META => record::META + 1,
+                _ => return Ok(Verdict::Pass),
+            };
             return Ok(Verdict::Jump(records::encode_key(&user_key, to, []).to_vec()));
         }
         let is_there = match records::decode_meta(&record.value) {
