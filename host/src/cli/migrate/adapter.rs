@@ -164,8 +164,11 @@ fn probe(db: u32, key: &str, kind: &str, value: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::digest::{Digest, Hashes};
     use super::super::instance::tests::Native;
+    use super::super::lines::{Lines, Position};
     use super::*;
+    use orbweaver_engine::layout::NAMES;
     use orbweaver_engine::store::Limits;
 
     /// A layout with expiries in full seconds until 2038, one db, and a namespace for each type, on a store that takes short keys.
@@ -253,5 +256,56 @@ mod tests {
         assert_eq!(held.lines().count(), 300);
         assert_eq!(losses.len(), 150);
         assert!(losses.iter().all(|(loss, _)| *loss == Loss::Milliseconds));
+    }
+
+    #[test]
+    fn lists_are_left_out_of_a_layout_that_has_none() {
+        let list = line(0, "YQ==", "list", "null", r#""items":["dg=="]"#);
+        let mut adapter = Adapter::new(|| Ok(Native::of("camellia", Limits::NONE)), &mut Native::new()).unwrap();
+        let adapted = adapter.adapt(list.as_bytes(), &mut Native::new()).unwrap();
+        assert_eq!(adapted.lines, b"");
+        assert_eq!(adapted.losses.first().map(|lost| lost.loss), Some(Loss::Lists));
+    }
+
+    /// Keys of all types that every layout has, with expiries that fit into all.
+    fn common_lines() -> String {
+        [
+            line(0, "YQ==", "string", "2000000000000", r#""value":"dg==""#),
+            line(0, "Yg==", "hash", "null", r#""fields":[["MTA=","dg=="],["Mg==",""],["/w==","dw=="]]"#),
+            line(0, "Yw==", "set", "2000000000000", r#""members":["MTA=","Mg==","/w=="]"#),
+            line(
+                0,
+                "ZA==",
+                "zset",
+                "null",
+                r#""members":[["YQ==","-1.5","bff8000000000000"],["Yg==","2","4000000000000000"],["Yw==","1000000","412e848000000000"]]"#,
+            ),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn a_migration_between_any_two_layouts_keeps_what_both_can_hold() {
+        let lists = line(0, "ZQ==", "list", "null", r#""items":["dg==","dw==","dg=="]"#);
+        for from in NAMES {
+            for to in NAMES {
+                let holds_lists = from != "camellia" && to != "camellia";
+                let given = if holds_lists { [common_lines(), lists.clone()].concat() } else { common_lines() };
+                let mut source = Native::of(from, Limits::NONE);
+                source.load(given.as_bytes()).unwrap().unwrap();
+                let mut adapter = Adapter::new(|| Ok(Native::of(to, Limits::NONE)), &mut Native::of(from, Limits::NONE)).unwrap();
+                let mut lines = Lines::from(Position::default());
+                let mut target = Native::of(to, Limits::NONE);
+                let hashes = Hashes::default();
+                let (mut expected, mut read) = (Digest::new(hashes.clone()), Digest::new(hashes));
+                while let Some(some) = lines.next(&mut source, 40).unwrap() {
+                    assert_eq!(adapter.adapt(&some, &mut source).unwrap().losses, [], "{from} to {to}");
+                    target.load(&some).unwrap().unwrap();
+                }
+                expected.add(given.as_bytes()).unwrap();
+                read.add(&whole_dump(&mut target).unwrap()).unwrap();
+                assert!(expected.difference(&read).is_none(), "{from} to {to}");
+            }
+        }
     }
 }
