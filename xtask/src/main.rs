@@ -1,5 +1,5 @@
 #![cfg_attr(test, allow(clippy::panic, clippy::unwrap_used))]
-//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs | package`.
+//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs | package | web | demo`.
 
 mod bench;
 mod command;
@@ -16,6 +16,7 @@ mod run;
 mod rust;
 mod setup;
 mod test;
+mod web;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -97,6 +98,22 @@ enum Verb {
     /// checksums. Builds neither RocksDB nor wasmtime. docs/plugins.md describes them.
     #[command(after_help = "Example:\n  cargo xtask package")]
     Package,
+
+    /// Build the npm package and the page into dist/web
+    ///
+    /// The release's component as JavaScript for browsers, the store on IndexedDB, and the page. docs/browser.md describes them.
+    #[command(after_help = "Example:\n  cargo xtask web")]
+    Web,
+
+    /// Serve the page on the loopback interface
+    ///
+    /// Builds what `cargo xtask web` builds first.
+    #[command(after_help = "Example:\n  cargo xtask demo --port 8080")]
+    Demo {
+        /// Where to listen on 127.0.0.1
+        #[arg(long, default_value_t = 8000)]
+        port: u16,
+    },
 }
 
 fn main() -> ExitCode {
@@ -119,6 +136,8 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Bench { arguments } => bench::bench(&arguments),
         Verb::Docs => docs::docs(),
         Verb::Package => package::package(),
+        Verb::Web => web::web(),
+        Verb::Demo { port } => web::demo(port),
     }
 }
 

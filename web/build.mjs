@@ -1,0 +1,59 @@
+// Makes what browsers get: the npm package `orbweaver`, out of its sources, the store and the component of the release, and the page.
+//
+// node build.mjs COMPONENT STORE OUT
+//
+// OUT gets the page, the package's files in the folder orbweaver, and the package as npm packs it.
+//
+// The component is the one that runs everywhere. What is optimised for the browser is the core module that jco takes out of it.
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [component, store, web] = process.argv.slice(2);
+const out = join(web, 'orbweaver');
+
+/** The calls of the store that wait for the browser. */
+const ASYNC_IMPORTS = ['open-keyspace', 'get', 'get-many', 'scan', 'commit'].map((name) => `orbweaver:kv/store#${name}`);
+
+rmSync(web, { recursive: true, force: true });
+mkdirSync(join(out, 'engine'), { recursive: true });
+cpSync(join(here, 'package'), out, { recursive: true });
+cpSync(store, join(out, 'store'), { recursive: true });
+for (const name of ['LICENSE-APACHE', 'LICENSE-MIT']) cpSync(join(here, '..', name), join(out, name));
+
+tool('@bytecodealliance/jco/dist/jco.js', [
+  'transpile', component, '--out-dir', join(out, 'engine'), '--name', 'engine', '--instantiation', 'async', '--async-mode', 'jspi',
+  '--async-imports', ...ASYNC_IMPORTS, '--async-exports', ...asyncExports(),
+  '--no-wasi-shim', '--no-nodejs-compat', '--minify', '--quiet',
+]);
+for (const folder of ['engine', 'store']) {
+  for (const name of readdirSync(join(out, folder)).filter((name) => name.endsWith('.wasm'))) optimise(join(out, folder, name));
+}
+
+if (existsSync(join(here, 'page'))) cpSync(join(here, 'page'), web, { recursive: true });
+execFileSync('npm', ['pack', '--silent', '--pack-destination', web], { cwd: out, stdio: 'ignore' });
+
+/** Every function that the engine exports: any of them may wait for the store. */
+function asyncExports() {
+  const folder = join(here, '../wit/engine');
+  return readdirSync(folder).flatMap((file) => {
+    const text = readFileSync(join(folder, file), 'utf8');
+    const [, name] = /^interface ([a-z-]+) \{/m.exec(text) ?? [];
+    if (name === undefined || name === 'log') return [];
+    return [...text.matchAll(/^ {4}([a-z-]+): func/gm)].map(([, func]) => `orbweaver:engine/${name}#${func}`);
+  });
+}
+
+function optimise(file) {
+  const features = ['bulk-memory', 'nontrapping-float-to-int', 'sign-ext', 'mutable-globals', 'reference-types', 'multivalue'];
+  const flags = features.map((feature) => `--enable-${feature}`);
+  tool('binaryen/bin/wasm-opt', ['-O3', ...flags, file, '-o', file]);
+}
+
+/** Runs a program of an npm package. */
+function tool(path, args) {
+  execFileSync(process.execPath, [join(here, 'node_modules', path), ...args], { stdio: 'inherit' });
+}
