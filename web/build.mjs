@@ -8,15 +8,11 @@
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { here, tool, transpile } from './jspi.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
 const [component, store, web] = process.argv.slice(2);
 const out = join(web, 'orbweaver');
-
-/** The calls of the store that wait for the browser. */
-const ASYNC_IMPORTS = ['open-keyspace', 'get', 'get-many', 'scan', 'commit'].map((name) => `orbweaver:kv/store#${name}`);
 
 rmSync(web, { recursive: true, force: true });
 mkdirSync(join(out, 'engine'), { recursive: true });
@@ -24,11 +20,7 @@ cpSync(join(here, 'package'), out, { recursive: true });
 cpSync(store, join(out, 'store'), { recursive: true });
 for (const name of ['LICENSE-APACHE', 'LICENSE-MIT']) cpSync(join(here, '..', name), join(out, name));
 
-tool('@bytecodealliance/jco/dist/jco.js', [
-  'transpile', component, '--out-dir', join(out, 'engine'), '--name', 'engine', '--instantiation', 'async', '--async-mode', 'jspi',
-  '--async-imports', ...ASYNC_IMPORTS, '--async-exports', ...asyncExports(),
-  '--no-wasi-shim', '--no-nodejs-compat', '--minify', '--quiet',
-]);
+transpile(component, 'engine', join(out, 'engine'), asyncExports());
 for (const folder of ['engine', 'store']) {
   for (const name of readdirSync(join(out, folder)).filter((name) => name.endsWith('.wasm'))) optimise(join(out, folder, name));
 }
@@ -51,9 +43,4 @@ function optimise(file) {
   const features = ['bulk-memory', 'nontrapping-float-to-int', 'sign-ext', 'mutable-globals', 'reference-types', 'multivalue'];
   const flags = features.map((feature) => `--enable-${feature}`);
   tool('binaryen/bin/wasm-opt', ['-O3', ...flags, file, '-o', file]);
-}
-
-/** Runs a program of an npm package. */
-function tool(path, args) {
-  execFileSync(process.execPath, [join(here, 'node_modules', path), ...args], { stdio: 'inherit' });
 }

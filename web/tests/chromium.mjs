@@ -23,7 +23,12 @@ export class Chromium {
   static async start() {
     const started = new Chromium();
     started.profile = await mkdtemp(join(tmpdir(), 'orbweaver-chromium-'));
-    started.server = await serve({ '/': dist, '/tests/': join(here, 'pages') });
+    started.server = await serve({
+      '/': dist,
+      '/tests/': join(here, 'pages'),
+      '/built/': join(dist, '../tests'),
+      '/wasi/': join(here, '../node_modules/@bytecodealliance/preview2-shim/dist/browser'),
+    });
     started.origin = `http://127.0.0.1:${started.server.address().port}`;
     await started.launch();
     return started;
@@ -42,6 +47,7 @@ export class Chromium {
     page.on('console', (message) => console.log(`[page] ${message.text()}`));
     page.on('pageerror', (error) => console.log(`[page] ${error.stack ?? error}`));
     await page.goto(`${this.origin}/tests/${name}`);
+    await page.waitForFunction(() => globalThis.isReady);
     return page;
   }
 
