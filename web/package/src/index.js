@@ -63,7 +63,8 @@ class Orbweaver {
     link.ontrace = (event) => this.#listeners.forEach((on) => on(event));
     link.onready = (owner) => {
       if (this.#listeners.size > 0) link.call('trace', true).catch(() => {});
-      for (const subscription of this.#subscriptions) subscription.start();
+      // One that fails is lost with the owner that it was asked of, and started again for the next.
+      for (const subscription of this.#subscriptions) subscription.start().catch(() => {});
       this.onownerchange(owner);
     };
   }

@@ -12,6 +12,8 @@ class Connection {
   input = new Uint8Array(0);
   needed = 0n;
   state = undefined;
+  /** Whether the engine knows of it. */
+  isAnnounced = false;
 
   constructor(id, address, deliver) {
     this.id = id;
@@ -20,7 +22,7 @@ class Connection {
   }
 
   get isReady() {
-    return this.needed !== WAITS && this.input.length > 0 && BigInt(this.input.length) >= this.needed;
+    return this.isAnnounced && this.needed !== WAITS && this.input.length > 0 && BigInt(this.input.length) >= this.needed;
   }
 
   /** What the next call is given. */
@@ -43,6 +45,8 @@ export class Server {
   #nextId = 1n;
   #calls = [];
   #isRunning = false;
+  /** Who waits for the end of the work. */
+  #idle = [];
   #wake;
   #wakeIsDue = false;
   #onTrace = null;
@@ -64,7 +68,11 @@ export class Server {
     const connection = new Connection(this.#nextId++, address, deliver);
     this.#connections.set(name, connection);
     this.#byId.set(connection.id, connection);
-    this.#inTurn(() => this.#engine.resp.connect(connection.id, address, undefined)).catch((error) => this.#drop(connection, error.message));
+    const announce = async () => {
+      await this.#engine.resp.connect(connection.id, address, undefined);
+      connection.isAnnounced = true;
+    };
+    this.#inTurn(announce).catch((error) => this.#drop(connection, error.message));
   }
 
   /** Bytes from a connection. */
@@ -96,7 +104,7 @@ export class Server {
 
   /** Resolves when everything that was asked for so far is done. */
   async drain() {
-    while (this.#isRunning) await this.#inTurn(() => {});
+    if (this.#isRunning) await new Promise((resolve) => this.#idle.push(resolve));
   }
 
   #inTurn(work) {
@@ -122,6 +130,7 @@ export class Server {
       for (const { reject } of this.#calls.splice(0)) reject(error);
     } finally {
       this.#isRunning = false;
+      for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 
@@ -231,6 +240,7 @@ export class Server {
     for (const connection of this.#byId.values()) {
       await this.#engine.resp.connect(connection.id, connection.address, connection.state);
       connection.needed = 0n;
+      connection.isAnnounced = true;
     }
     return text;
   }

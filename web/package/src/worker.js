@@ -20,6 +20,9 @@ let owner = null;
 /** Requests that wait for an owner. */
 let held = [];
 let announcements;
+/** The request for the database's Web Lock, settled when it is held no more. */
+let lock;
+const unwanted = new AbortController();
 let releaseLock;
 
 onmessage = ({ data }) => {
@@ -36,8 +39,8 @@ async function open(options) {
   inbox.onmessage = ({ data }) => (data.from === undefined ? fromOwner(data) : own?.hear(data.from, data.request));
   announcements = new BroadcastChannel(names.announcements(name));
   announcements.onmessage = ({ data }) => hear(data);
-  navigator.locks.request(names.database(name), () => becomeOwner(options)).catch((error) => {
-    postMessage({ type: 'failed', message: error.message });
+  lock = navigator.locks.request(names.database(name), { signal: unwanted.signal }, () => becomeOwner(options)).catch((error) => {
+    if (!unwanted.signal.aborted) postMessage({ type: 'failed', message: error.message });
   });
   announcements.postMessage({ type: 'who' });
 }
@@ -98,7 +101,10 @@ async function leave() {
   if (own) {
     announcements.postMessage({ type: 'leaving', tab: id });
     await own.close();
+    releaseLock();
+  } else {
+    unwanted.abort();
   }
-  releaseLock?.();
+  await lock;
   postMessage({ type: 'left' });
 }
