@@ -26,6 +26,7 @@ export class Chromium {
     started.server = await serve({
       '/': dist,
       '/tests/': join(here, 'pages'),
+      '/bench/': join(here, '../bench'),
       '/built/': join(dist, '../tests'),
       '/wasi/': join(here, '../node_modules/@bytecodealliance/preview2-shim/dist/browser'),
     });

@@ -83,6 +83,9 @@ enum Verb {
     /// Builds in release and runs the program `bench` of the crate `orbweaver-tests`.
     #[command(after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench -- --help")]
     Bench {
+        /// In Chromium instead, against code that uses IndexedDB itself
+        #[arg(long, exclusive = true)]
+        browser: bool,
         /// Arguments of the program `bench`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         arguments: Vec<OsString>,
@@ -133,7 +136,8 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Run { arguments } => run::run(&arguments),
         Verb::Test { quick } => test::test(quick),
         Verb::Fuzz { targets, seconds } => fuzz::fuzz(&targets, seconds),
-        Verb::Bench { arguments } => bench::bench(&arguments),
+        Verb::Bench { browser: true, .. } => bench::browser(),
+        Verb::Bench { arguments, .. } => bench::bench(&arguments),
         Verb::Docs => docs::docs(),
         Verb::Package => package::package(),
         Verb::Web => web::web(),

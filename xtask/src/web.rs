@@ -38,6 +38,33 @@ pub fn build() -> Result<()> {
     command::run(Command::new("node").arg(sources().join("build.mjs")).arg(component).arg(&store).arg(&out))
 }
 
+/// How long the tests in Chromium may take, in seconds. Playwright waits for a browser that hangs, also at the end.
+const TEST_SECONDS: &str = "1500";
+
+/// Tests what [`build`] has made of the release in `dist`, in Chromium.
+pub fn test(dist: &Path) -> Result<()> {
+    let web = folder()?;
+    command::run(Command::new("node").arg(sources().join("tests/prepare.mjs")).arg(dist).arg(&web))?;
+    let mut node = within_limits(TEST_SECONDS);
+    node.args(["node", "--test", "--test-reporter=spec", "--test-concurrency=1"]).arg(sources().join("tests"));
+    command::run(node.env("ORBWEAVER_WEB", web))
+}
+
+/// How long the benchmark in Chromium may take, in seconds.
+const BENCH_SECONDS: &str = "900";
+
+/// Prints the table of the benchmark in Chromium.
+pub fn bench() -> Result<()> {
+    let mut node = within_limits(BENCH_SECONDS);
+    command::run(node.arg("node").arg(sources().join("bench/run.mjs")).env("ORBWEAVER_WEB", folder()?))
+}
+
+fn within_limits(seconds: &str) -> Command {
+    let mut timeout = Command::new("timeout");
+    timeout.args(["--kill-after", "30", seconds]);
+    timeout
+}
+
 /// Builds, and serves the page on the loopback interface until it is interrupted.
 pub fn demo(port: u16) -> Result<()> {
     web()?;

@@ -86,10 +86,10 @@ fn settle(request: &mut idb::request::OpenDatabaseRequest, given_up: &Rc<Cell<bo
     Promise::new(&mut |resolve, reject| {
         let given_up = Rc::clone(&given_up);
         request.on_success(move |event| {
-            if given_up.get() {
-                if let Ok(database) = event.database() {
-                    database.close();
-                }
+            if given_up.get()
+                && let Ok(database) = event.database()
+            {
+                database.close();
             }
             call(resolve, JsValue::NULL);
         });
