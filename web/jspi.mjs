@@ -1,8 +1,10 @@
 // Components as JavaScript for browsers, where what waits for IndexedDB suspends WebAssembly (JavaScript Promise Integration).
 
 import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { patch } from './patch.mjs';
 
 /** The folder of this file. */
 export const here = dirname(fileURLToPath(import.meta.url));
@@ -15,8 +17,10 @@ export function transpile(component, name, folder, exports) {
   tool('@bytecodealliance/jco/dist/jco.js', [
     'transpile', component, '--out-dir', folder, '--name', name, '--instantiation', 'async', '--async-mode', 'jspi',
     '--async-imports', ...ASYNC_IMPORTS, '--async-exports', ...exports,
-    '--no-wasi-shim', '--no-nodejs-compat', '--minify', '--quiet',
+    '--no-wasi-shim', '--no-nodejs-compat', '--quiet',
   ]);
+  const module = join(folder, `${name}.js`);
+  writeFileSync(module, patch(`${name}.js`, readFileSync(module, 'utf8')));
 }
 
 /** Runs a program of an npm package. */
