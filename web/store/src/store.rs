@@ -28,6 +28,9 @@ pub struct IndexedDbStore {
     keyspaces: RefCell<Vec<String>>,
     /// That of the open transaction.
     scope: RefCell<Option<Scope>>,
+    /// The transaction of IndexedDB in which the last read was made. Where the next read follows at once, it is still open, and no other
+    /// one has to be made.
+    reader: RefCell<Option<IdbTransaction>>,
     revisions: RefCell<Revisions>,
 }
 
@@ -40,7 +43,7 @@ impl IndexedDbStore {
     pub async fn open(name: String, durability: String, keyspaces: Vec<String>) -> Thrown<IndexedDbStore> {
         let database = opening::open(&name, &keyspaces).await.map_err(|error| failure::thrown(&error))?;
         let (database, keyspaces) = (RefCell::new(database.into()), RefCell::new(keyspaces));
-        Ok(Self { name, durability, database, keyspaces, scope: RefCell::default(), revisions: RefCell::default() })
+        Ok(Self { name, durability, database, keyspaces, scope: RefCell::default(), reader: RefCell::default(), revisions: RefCell::default() })
     }
 
     /// `get-limits`.
@@ -60,6 +63,8 @@ impl IndexedDbStore {
         let scope = convert::scope(scope).map_err(|error| failure::thrown(&error))?;
         self.outside().map_err(|error| failure::thrown(&error))?;
         self.scope.replace(Some(scope));
+        // What others have written since is for a new one to see.
+        self.reader.take();
         Ok(self.revisions.borrow().epoch())
     }
 
@@ -163,9 +168,11 @@ impl IndexedDbStore {
     async fn value(&self, keyspace: u32, key: &[u8]) -> Result<JsValue, StoreError> {
         self.within()?;
         let name = self.name_of(keyspace)?;
-        let transaction = self.transaction(&[&name], "readonly")?;
-        let request = reading::get(&object_store(&transaction, &name)?, key)?;
-        reading::last(&transaction, &request).await
+        self.read(async |transaction| {
+            let request = reading::get(&object_store(transaction, &name)?, key)?;
+            reading::last(transaction, &request).await
+        })
+        .await
     }
 
     async fn values(&self, keyspaces: &[u32], keys: &JsValue) -> Result<JsValue, StoreError> {
@@ -178,24 +185,44 @@ impl IndexedDbStore {
             return convert::found(&[]);
         }
         let stores = self.stores(keyspaces.iter().copied())?;
-        let transaction = self.transaction(&stores.names(), "readonly")?;
-        let opened = stores.open(&transaction)?;
-        let requests = keyspaces.iter().zip(&keys).map(|(&keyspace, key)| reading::get(opened.get(keyspace)?, key));
-        let requests = requests.collect::<Result<Vec<_>, _>>()?;
-        if let Some(request) = requests.last() {
-            reading::last(&transaction, request).await?;
-        }
-        let values = requests.iter().map(|request| request.result().map_err(|error| failure::browser("reading fails", &error)));
-        convert::found(&values.collect::<Result<Vec<_>, _>>()?)
+        self.read(async |transaction| {
+            let opened = stores.open(transaction)?;
+            let requests = keyspaces.iter().zip(&keys).map(|(&keyspace, key)| reading::get(opened.get(keyspace)?, key));
+            let requests = requests.collect::<Result<Vec<_>, _>>()?;
+            if let Some(request) = requests.last() {
+                reading::last(transaction, request).await?;
+            }
+            let values = requests.iter().map(|request| request.result().map_err(|error| failure::browser("reading fails", &error)));
+            convert::found(&values.collect::<Result<Vec<_>, _>>()?)
+        })
+        .await
     }
 
     async fn page(&self, keyspace: u32, range: &JsValue, direction: Direction, limit: PageLimit) -> Result<JsValue, StoreError> {
         self.within()?;
         let name = self.name_of(keyspace)?;
-        let transaction = self.transaction(&[&name], "readonly")?;
-        let store = object_store(&transaction, &name)?;
-        let page = reading::scan(&transaction, &store, &convert::range(range), direction, limit).await?;
-        Ok(convert::page(&page))
+        let range = convert::range(range);
+        self.read(async |transaction| {
+            let store = object_store(transaction, &name)?;
+            let page = reading::scan(transaction, &store, &range, direction, limit).await?;
+            Ok(convert::page(&page))
+        })
+        .await
+    }
+
+    /// Reads in the transaction of the read before, or, where that has ended, in a new one.
+    async fn read<T>(&self, work: impl AsyncFn(&IdbTransaction) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let kept = self.reader.borrow().clone();
+        if let Some(transaction) = kept
+            && let Ok(found) = work(&transaction).await
+        {
+            return Ok(found);
+        }
+        let keyspaces = self.keyspaces();
+        let names: Vec<&str> = keyspaces.iter().map(String::as_str).collect();
+        let transaction = self.transaction(&names, "readonly")?;
+        self.reader.replace(Some(transaction.clone()));
+        work(&transaction).await
     }
 
     async fn write(&self, scope: &Scope, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {
