@@ -198,6 +198,32 @@ test('a trace shows what a command reads and writes', async () => {
   assert.equal(after, 0);
 });
 
+test('the typed interfaces work on the same data', async () => {
+  const outcome = await onNew(async (db) => {
+    const bytes = (text) => new TextEncoder().encode(text);
+    const any = { which: 'any', comparison: 'any' };
+    const { added } = await db.sortedSets.add(0, bytes('z'), [[2, bytes('b')], [1, bytes('a')]], any);
+    const wrong = await db.lists.length(0, bytes('z')).catch((error) => [error instanceof orbweaver.TypedError, error.tag]);
+    const unknown = await db.lists.reverse().catch((error) => error.message);
+    const session = await db.session();
+    const waits = session.command('BLPOP', 'queue', 0);
+    await db.lists.push(0, bytes('queue'), 'tail', [bytes('job')]);
+    return [Number(added), await db.command('ZRANGE', 'z', 0, -1), wrong, unknown, await waits];
+  });
+  assert.deepEqual(outcome, [2, ['a', 'b'], [true, 'wrong-type'], 'there is no function lists.reverse', ['queue', 'job']]);
+});
+
+test('the records of a key are taken apart', async () => {
+  const [records, described] = await onNew(async (db) => {
+    await db.command('HSET', 'h', 'f', 'v');
+    const { records } = await db.inspect(0, 'h');
+    const { keyspace, key, value } = records[0];
+    return [records.map(({ keyspace, keyRuns, key }) => [keyspace, keyRuns.reduce((sum, { length }) => sum + length, 0) === key.length]), (await db.describe(keyspace, key, value)).note];
+  });
+  assert.deepEqual(records[0], ['meta', true]);
+  assert.ok(records.length >= 2 && described.length > 0);
+});
+
 test('the commands are described', async () => {
   const get = await onNew(async (db) => (await db.commands()).find(({ name }) => name === 'get'));
   assert.equal(get.arity, 2);

@@ -9,7 +9,7 @@ use crate::{command, first_build, setup, web};
 
 /// Measures Orbweaver in Chromium against code that uses IndexedDB itself.
 pub fn browser() -> Result<()> {
-    web::web()?;
+    web::web(false)?;
     web::bench()
 }
 

@@ -105,8 +105,12 @@ enum Verb {
     /// Build the npm package and the page into dist/web
     ///
     /// The release's component as JavaScript for browsers, the store on IndexedDB, and the page. docs/browser.md describes them.
-    #[command(after_help = "Example:\n  cargo xtask web")]
-    Web,
+    #[command(after_help = "Examples:\n  cargo xtask web\n  cargo xtask web --sizes")]
+    Web {
+        /// Write the sizes of what was built into docs/browser.md
+        #[arg(long)]
+        sizes: bool,
+    },
 
     /// Serve the page on the loopback interface
     ///
@@ -140,7 +144,7 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Bench { arguments, .. } => bench::bench(&arguments),
         Verb::Docs => docs::docs(),
         Verb::Package => package::package(),
-        Verb::Web => web::web(),
+        Verb::Web { sizes } => web::web(sizes),
         Verb::Demo { port } => web::demo(port),
     }
 }

@@ -12,11 +12,16 @@ use crate::{command, node, package, setup};
 
 const LOCK: &str = include_str!("../../web/package-lock.json");
 
-/// Builds the release artefacts, and of them what browsers get.
-pub fn web() -> Result<()> {
+/// Builds the release artefacts, and of them what browsers get; with `sizes`, tells the documentation how large it is.
+pub fn web(sizes: bool) -> Result<()> {
     setup::web()?;
     package::package()?;
-    build()
+    build()?;
+    if sizes {
+        let document = command::root().join("docs/browser.md");
+        command::run(Command::new("node").arg(sources().join("sizes.mjs")).arg(folder()?).arg(document))?;
+    }
+    Ok(())
 }
 
 /// Installs jco, wasm-opt and playwright if they are missing or were installed by another lock file.
@@ -46,7 +51,8 @@ pub fn test(dist: &Path) -> Result<()> {
     let web = folder()?;
     command::run(Command::new("node").arg(sources().join("tests/prepare.mjs")).arg(dist).arg(&web))?;
     let mut node = within_limits(TEST_SECONDS);
-    node.args(["node", "--test", "--test-reporter=spec", "--test-concurrency=1"]).arg(sources().join("tests"));
+    // Without names, every *.test.mjs of the folder.
+    node.args(["node", "--test", "--test-reporter=spec", "--test-concurrency=1"]).current_dir(sources());
     command::run(node.env("ORBWEAVER_WEB", web))
 }
 
@@ -67,7 +73,7 @@ fn within_limits(seconds: &str) -> Command {
 
 /// Builds, and serves the page on the loopback interface until it is interrupted.
 pub fn demo(port: u16) -> Result<()> {
-    web()?;
+    web(false)?;
     command::run(Command::new("node").arg(sources().join("serve.mjs")).arg(folder()?).arg(port.to_string()))
 }
 

@@ -48,6 +48,17 @@ export interface ReplyOptions {
   binary?: boolean;
 }
 
+/** A case of the error of a typed interface: `tag` is its name, such as `wrong-type`, and `val` what it holds. */
+export class TypedError extends Error {
+  readonly tag: string;
+  readonly val?: unknown;
+}
+
+/** A typed interface of the component: each function returns a promise, and rejects with a TypedError. */
+export type Typed<Interface> = {
+  [Name in keyof Interface]: Interface[Name] extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
+};
+
 /** A database. The same one in every tab of the origin that opens its name. */
 export interface Orbweaver {
   /** Runs a command. Rejects with a ReplyError for an error reply. Options may follow the arguments. */
@@ -69,6 +80,13 @@ export interface Orbweaver {
   inspect(db: number, key: Argument, cursor?: Uint8Array, budget?: number): Promise<{ records: InspectedRecord[]; next?: Uint8Array }>;
   /** One record, wherever it came from. */
   describe(keyspace: string, key: Uint8Array, value: Uint8Array): Promise<InspectedRecord>;
+  readonly strings: Typed<typeof import('../engine/interfaces/orbweaver-engine-strings.js')>;
+  readonly hashes: Typed<typeof import('../engine/interfaces/orbweaver-engine-hashes.js')>;
+  readonly lists: Typed<typeof import('../engine/interfaces/orbweaver-engine-lists.js')>;
+  readonly sets: Typed<typeof import('../engine/interfaces/orbweaver-engine-sets.js')>;
+  readonly sortedSets: Typed<typeof import('../engine/interfaces/orbweaver-engine-sorted-sets.js')>;
+  readonly keys: Typed<typeof import('../engine/interfaces/orbweaver-engine-keys.js')>;
+  readonly batch: Typed<typeof import('../engine/interfaces/orbweaver-engine-batch.js')>;
   /** Hears what each step of the engine read and wrote, for all tabs; returns what ends it. */
   trace(on: (event: TraceEvent) => void): () => void;
   /** The whole database as JSON lines, as `orbweaver dump` writes them. A chunk may end within a line. */

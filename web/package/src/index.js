@@ -1,11 +1,11 @@
 // Orbweaver in a page or a worker.
 
 import { Connection } from './connection.js';
-import { Link } from './link.js';
+import { Link, TypedError } from './link.js';
 import * as names from './names.js';
 import { ReplyError, concat } from './resp.js';
 
-export { ReplyError };
+export { ReplyError, TypedError };
 
 /** Opens a database, and creates it where there is none. */
 export async function open(options) {
@@ -50,6 +50,9 @@ const BUDGET = 1000;
 /** Bytes of a step of a dump, and of a load. */
 const CHUNK_BYTES = 1 << 18;
 
+/** The typed interfaces of the component, by their names in JavaScript. */
+const TYPED = ['strings', 'hashes', 'lists', 'sets', 'sortedSets', 'keys', 'batch'];
+
 class Orbweaver {
   /** Hears whether this tab owns the database, whenever that is settled anew. */
   onownerchange = () => {};
@@ -60,6 +63,7 @@ class Orbweaver {
 
   constructor(link) {
     this.#link = link;
+    for (const name of TYPED) this[name] = typed(link, name);
     link.ontrace = (event) => this.#listeners.forEach((on) => on(event));
     link.onready = (owner) => {
       if (this.#listeners.size > 0) link.call('trace', true).catch(() => {});
@@ -269,6 +273,12 @@ class Subscription {
   stop() {
     this.#session.close();
   }
+}
+
+/** An interface whose functions are called in the owner's worker. */
+function typed(link, name) {
+  // Awaiting the interface itself asks whether it is a promise.
+  return new Proxy({}, { get: (_, method) => (method === 'then' ? undefined : (...args) => link.call('typed', name, method, args)) });
 }
 
 /** The words of a command, and the options that may follow them. */

@@ -3,6 +3,16 @@
 /** Why requests fail whose owner is gone. */
 const LOST = 'the tab that held the database was closed while this was under way: it may have been done, or not';
 
+/** An error of a typed interface: `tag` is its case, such as `wrong-type`, and `val` what the case holds. */
+export class TypedError extends Error {
+  constructor({ tag, val }) {
+    super(val === undefined ? tag : `${tag}: ${typeof val === 'string' ? val : JSON.stringify(val)}`);
+    this.name = 'TypedError';
+    this.tag = tag;
+    this.val = val;
+  }
+}
+
 export class Link {
   /** Hears whether this tab owns the database, whenever an owner is found. */
   onready = () => {};
@@ -102,7 +112,7 @@ export class Link {
     const call = this.#calls.get(id);
     this.#calls.delete(id);
     if (error === undefined) call?.resolve(value);
-    else call?.reject(new Error(error));
+    else call?.reject(typeof error === 'string' ? new Error(error) : new TypedError(error));
   }
 
   #lose(reason) {

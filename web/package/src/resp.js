@@ -5,6 +5,8 @@ const decoder = new TextDecoder();
 
 const CR = 13;
 const LF = 10;
+/** `>` */
+const PUSH = 62;
 
 /** An error reply of a command, such as `WRONGTYPE ...`. */
 export class ReplyError extends Error {
@@ -80,7 +82,8 @@ export class Decoder {
   next({ binary = false } = {}) {
     const reader = new Reader(this.#bytes, this.#at, binary);
     try {
-      const isPush = this.#bytes[this.#at] === 0x3e;
+      if (this.#at === this.#bytes.length) return undefined;
+      const isPush = this.#bytes[this.#at] === PUSH;
       const value = reader.value();
       const bytes = this.#bytes.subarray(this.#at, reader.at);
       this.#at = reader.at;
@@ -92,6 +95,9 @@ export class Decoder {
   }
 }
 
+/** Strings up to this length are put together without a decoder, where they are ASCII: it takes longer to call than they do. */
+const SHORT = 32;
+
 class Reader {
   constructor(bytes, at, binary) {
     this.bytes = bytes;
@@ -100,35 +106,42 @@ class Reader {
   }
 
   value() {
-    const line = this.line();
-    const rest = line.slice(1);
-    switch (line[0]) {
-      case '+': return rest;
-      case '-': return new ReplyError(rest);
-      case ':': return integer(rest);
-      case '$': return this.bulk(rest);
-      case '*': return this.list(rest);
-      case '_': return null;
-      case '#': return rest === 't';
-      case ',': return double(rest);
-      case '(': return BigInt(rest);
-      case '!': return new ReplyError(decoder.decode(this.take(Number(rest))));
-      case '=': return this.text(this.take(Number(rest)).subarray(4));
-      case '%': return this.map(rest);
-      case '~': return new Set(this.list(rest));
-      case '>': return this.list(rest);
-      case '|': return this.map(rest), this.value();
-      default: throw new Error(`not a reply of Redis' protocol: ${line}`);
+    if (this.at >= this.bytes.length) throw INCOMPLETE;
+    const type = String.fromCharCode(this.bytes[this.at]);
+    this.at += 1;
+    switch (type) {
+      case '+': return this.line();
+      case '-': return new ReplyError(this.line());
+      case ':': return integer(this.line());
+      case '$': return this.bulk(this.length());
+      case '*': return this.list(this.length());
+      case '_': return this.line(), null;
+      case '#': return this.line() === 't';
+      case ',': return double(this.line());
+      case '(': return BigInt(this.line());
+      case '!': return new ReplyError(decode(this.take(this.length())));
+      case '=': return this.text(this.take(this.length()).subarray(4));
+      case '%': return this.map(this.length());
+      case '~': return new Set(this.list(this.length()));
+      case '>': return this.list(this.length());
+      case '|': return this.map(this.length()), this.value();
+      default: throw new Error(`not a reply of Redis' protocol: ${type}`);
     }
   }
 
+  /** The rest of a line. */
   line() {
     const end = this.bytes.indexOf(CR, this.at);
     if (end < 0 || end + 1 >= this.bytes.length) throw INCOMPLETE;
     if (this.bytes[end + 1] !== LF) throw new Error("not a line of Redis' protocol");
-    const line = decoder.decode(this.bytes.subarray(this.at, end));
+    const line = decode(this.bytes.subarray(this.at, end));
     this.at = end + 2;
     return line;
+  }
+
+  /** The rest of a line that is a length, -1 for nothing. */
+  length() {
+    return Number(this.line());
   }
 
   take(length) {
@@ -140,21 +153,36 @@ class Reader {
   }
 
   bulk(length) {
-    return length === '-1' ? null : this.text(this.take(Number(length)));
+    return length < 0 ? null : this.text(this.take(length));
   }
 
   text(bytes) {
-    return this.binary ? bytes.slice() : decoder.decode(bytes);
+    return this.binary ? bytes.slice() : decode(bytes);
   }
 
   list(length) {
-    if (length === '-1') return null;
-    return Array.from({ length: Number(length) }, () => this.value());
+    if (length < 0) return null;
+    const values = [];
+    for (let n = 0; n < length; n++) values.push(this.value());
+    return values;
   }
 
   map(length) {
-    return new Map(Array.from({ length: Number(length) }, () => [this.value(), this.value()]));
+    const entries = new Map();
+    for (let n = 0; n < length; n++) entries.set(this.value(), this.value());
+    return entries;
   }
+}
+
+/** UTF-8 as text. */
+function decode(bytes) {
+  if (bytes.length > SHORT) return decoder.decode(bytes);
+  let text = '';
+  for (let at = 0; at < bytes.length; at++) {
+    if (bytes[at] > 0x7f) return decoder.decode(bytes);
+    text += String.fromCharCode(bytes[at]);
+  }
+  return text;
 }
 
 function integer(text) {

@@ -1,11 +1,14 @@
 // The server in the worker that owns a database: one engine on one store, connections of all tabs, one call after the other.
 
-import { concat, ReplyError } from './resp.js';
+import { concat } from './resp.js';
 
 /** What an answer needs where its connection waits in a blocking command. */
 const WAITS = 2n ** 64n - 1n;
 /** How much of a connection's input one call is given, unless a single request is longer. */
 const INPUT_BYTES = 1 << 18;
+
+/** Why a call was not made. */
+export class Refusal extends Error {}
 
 /** A client's connection, as the server knows it. */
 class Connection {
@@ -141,8 +144,10 @@ export class Server {
   async #answer({ work, resolve, reject }) {
     try {
       resolve(await work());
+      // What was pushed, published or expired may concern connections: the next exchange tells them.
+      this.#wakeIsDue = this.#byId.size > 0;
     } catch (error) {
-      if (isOfTheComponent(error)) return reject(error);
+      if (isNoTrap(error)) return reject(error);
       try {
         reject(new Error(await this.#replace(error)));
       } catch (hopeless) {
@@ -161,7 +166,7 @@ export class Server {
     const deliveries = connections.map(({ id }, position) => ({ connection: id, end: (end += pieces[position].length) }));
     let outcome;
     try {
-      outcome = await this.#traced(() => this.#engine.resp.exchange(concat(pieces), deliveries));
+      outcome = await this.#traced(deliveries.length > 0, () => this.#engine.resp.exchange(concat(pieces), deliveries));
     } catch (trap) {
       const text = await this.#replace(trap);
       // Nothing was written: each runs again on its own, and the one that is to blame is found.
@@ -181,7 +186,7 @@ export class Server {
     if (outcome.wakeAfterMs !== undefined) this.#wake = setTimeout(() => this.#wakeUp(), Number(outcome.wakeAfterMs));
   }
 
-  async #traced(work) {
+  async #traced(isAsked, work) {
     const on = this.#onTrace;
     if (!on) return work();
     const event = { reads: [], scans: [], puts: [], deletes: [], ranges: [], ms: 0 };
@@ -192,7 +197,7 @@ export class Server {
     } finally {
       this.#store.listener = null;
       event.ms = performance.now() - start;
-      on(event);
+      if (isAsked || Object.values(event).some((list) => list.length > 0)) on(event);
     }
   }
 
@@ -251,7 +256,7 @@ export class Server {
   }
 }
 
-/** Whether an error is a result of the component (`result<_, string>`), and no trap. */
-function isOfTheComponent(error) {
-  return error instanceof ReplyError || Object.hasOwn(error, 'payload');
+/** Whether an error is a result of the component (`result<_, E>`), or says that it was not asked, and is no trap. */
+function isNoTrap(error) {
+  return error instanceof Refusal || Object.hasOwn(error, 'payload');
 }
