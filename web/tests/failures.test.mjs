@@ -88,10 +88,14 @@ test('keys and values above the limits are refused, and just below are kept', as
   assert.match(longValue, /above the store's limit of 67108864/);
 });
 
-test('a keyspace of another order is refused with a sentence', async () => {
-  const { payload, message } = await page.evaluate(() => ask('orders.js', 'blackwidow.ListsDataKeyComparator'));
-  assert.equal(payload.tag, 'unsupported-order');
-  assert.match(message, /IndexedDB compares binary keys byte by byte/);
+test('a layout that orders keys otherwise is refused with a sentence, and leaves no database', async () => {
+  const [message, unknown, names] = await page.evaluate(async () => {
+    const failure = (layout) => orbweaver.open({ name: 'foreign', layout }).catch((error) => error.message);
+    return [await failure('blackwidow'), await failure('nonesuch'), await orbweaver.list()];
+  });
+  assert.match(message, /IndexedDB compares binary keys byte by byte, and cannot order the keyspace \w+ by blackwidow/);
+  assert.match(unknown, /nonesuch/);
+  assert.ok(!names.includes('foreign'));
 });
 
 test('a browser without what is needed is told apart', async () => {

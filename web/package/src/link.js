@@ -16,8 +16,6 @@ export class TypedError extends Error {
 export class Link {
   /** Hears whether this tab owns the database, whenever an owner is found. */
   onready = () => {};
-  /** Hears that what was under way is lost. */
-  onlost = () => {};
   ontrace = () => {};
   isOwner = false;
   #worker;
@@ -39,14 +37,11 @@ export class Link {
       };
       link.#worker.onerror = (event) => {
         event.preventDefault();
-        const error = new Error(`the worker of the database failed: ${event.message ?? 'its script cannot be loaded'}`);
-        reject(error);
-        link.#fail(error.message);
+        const text = `the worker of the database failed: ${event.message ?? 'its script cannot be loaded'}`;
+        reject(new Error(text));
+        link.#fail(text);
       };
       link.#worker.postMessage({ type: 'open', options });
-    }).catch((error) => {
-      link.#worker.terminate();
-      throw error;
     });
     return link;
   }
@@ -83,7 +78,6 @@ export class Link {
     const left = new Promise((resolve) => { this.#left = resolve; });
     this.#worker.postMessage({ type: 'leave' });
     await left;
-    this.#worker.terminate();
     this.#fail('the database is closed');
   }
 
@@ -122,12 +116,12 @@ export class Link {
     this.#calls.clear();
     for (const connection of connections) connection.closed(reason);
     for (const { reject } of calls) reject(new Error(reason));
-    this.onlost();
   }
 
   /** For good. */
   #fail(reason) {
     this.#closed = reason;
+    this.#worker.terminate();
     this.#lose(reason);
   }
 }

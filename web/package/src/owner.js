@@ -23,13 +23,17 @@ export class Owner {
     owner.#name = name;
     owner.#deliver = deliver;
     await loadStore();
-    owner.#database = await IndexedDbStore.open(names.database(name), durability, layout === undefined ? KEYSPACES : []);
+    const database = names.database(name);
+    const isNew = !(await indexedDB.databases()).some((known) => known.name === database);
+    owner.#database = await IndexedDbStore.open(database, durability, layout === undefined ? KEYSPACES : []);
     owner.#store = new RecordedStore(owner.#database);
     const settings = Object.entries({ layout, databases }).filter(([, value]) => value !== undefined).map(([key, value]) => [key, String(value)]);
     try {
       owner.#server = await Server.start(owner.#store, (store, panicked) => makeEngine(store, { settings, panicked }));
     } catch (error) {
       owner.#database.close();
+      // Settings that the engine refuses leave no empty database behind.
+      if (isNew) indexedDB.deleteDatabase(database);
       throw error;
     }
     return owner;
