@@ -1,10 +1,10 @@
 // Components as JavaScript for browsers, where what waits for IndexedDB suspends WebAssembly (JavaScript Promise Integration).
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { patch } from './patch.mjs';
+import { patch, patchTypes } from './patch.mjs';
 
 /** The folder of this file. */
 export const here = dirname(fileURLToPath(import.meta.url));
@@ -19,8 +19,12 @@ export function transpile(component, name, folder, exports) {
     '--async-imports', ...ASYNC_IMPORTS, '--async-exports', ...exports,
     '--no-wasi-shim', '--no-nodejs-compat', '--quiet',
   ]);
-  const module = join(folder, `${name}.js`);
-  writeFileSync(module, patch(`${name}.js`, readFileSync(module, 'utf8')));
+  rewrite(join(folder, `${name}.js`), (text) => patch(`${name}.js`, text));
+  for (const types of readdirSync(join(folder, 'interfaces'))) rewrite(join(folder, 'interfaces', types), patchTypes);
+}
+
+function rewrite(file, change) {
+  writeFileSync(file, change(readFileSync(file, 'utf8')));
 }
 
 /** Runs a program of an npm package. */

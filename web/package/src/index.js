@@ -27,16 +27,8 @@ function demand(condition, text) {
 
 /** Deletes a database that no tab has open. */
 export async function remove(name) {
-  const removed = await navigator.locks.request(names.database(name), { ifAvailable: true }, (lock) => lock && erase(names.database(name)));
-  demand(removed, `the database ${name} is open in this tab or another one: close it first`);
-}
-
-function erase(database) {
-  return new Promise((resolve, reject) => {
-    const request = indexedDB.deleteDatabase(database);
-    request.onsuccess = () => resolve(true);
-    request.onerror = () => reject(request.error);
-  });
+  const removed = await navigator.locks.request(names.database(name), { ifAvailable: true }, (lock) => lock && names.erase(name));
+  demand(removed !== null, `the database ${name} is open in this tab or another one: close it first`);
 }
 
 /** The names of the databases of this origin. */

@@ -33,7 +33,7 @@ export class Owner {
     } catch (error) {
       owner.#database.close();
       // Settings that the engine refuses leave no empty database behind.
-      if (isNew) indexedDB.deleteDatabase(database);
+      if (isNew) await names.erase(name);
       throw error;
     }
     return owner;
