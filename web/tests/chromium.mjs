@@ -28,6 +28,7 @@ export class Chromium {
       '/tests/': join(here, 'pages'),
       '/bench/': join(here, '../bench'),
       '/built/': join(dist, '../tests'),
+      '/runtimes/': join(here, '../../plugins/runtimes'),
       '/wasi/': join(here, '../node_modules/@bytecodealliance/preview2-shim/dist/browser'),
     });
     started.origin = `http://127.0.0.1:${started.server.address().port}`;

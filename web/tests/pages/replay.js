@@ -3,30 +3,16 @@
 
 import { makeEngine } from '/orbweaver/src/engine.js';
 import { RecordedStore } from '/orbweaver/src/recorded.js';
+import { heldClock, heldRandomness } from '/runtimes/held.mjs';
 import loadStore, { IndexedDbStore } from '/orbweaver/store/store.js';
 
 onmessage = async ({ data: { database, clockMs, seed, requests } }) => {
   await loadStore();
   const store = new RecordedStore(await IndexedDbStore.open(database, 'relaxed', []));
-  const engine = await makeEngine(store, { now: heldClock(BigInt(clockMs)), getRandomU64: splitMix(BigInt(seed)) });
+  const engine = await makeEngine(store, { now: heldClock(clockMs), getRandomU64: heldRandomness(seed) });
   await engine.resp.connect(1n, 'exec', undefined);
   postMessage({ replies: await replay(engine, requests), dump: await dump(engine), records: await records(store) });
 };
-
-const heldClock = (clockMs) => () => ({ seconds: clockMs / 1000n, nanoseconds: Number(clockMs % 1000n) * 1_000_000 });
-
-const u64 = (number) => BigInt.asUintN(64, number);
-
-/** SplitMix64, as the engine's `HeldEnvironment`. */
-function splitMix(state) {
-  return () => {
-    state = u64(state + 0x9e3779b97f4a7c15n);
-    let z = state;
-    z = u64((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
-    z = u64((z ^ (z >> 27n)) * 0x94d049bb133111ebn);
-    return z ^ (z >> 31n);
-  };
-}
 
 async function replay(engine, requests) {
   const replies = [];
