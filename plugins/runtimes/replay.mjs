@@ -9,28 +9,15 @@ import { join } from 'node:path';
 import { methods } from '../../examples/node/host.mjs';
 import { LmdbStore } from '../../examples/node/store.mjs';
 import { instantiate } from '../../examples/node/transpiled/orbweaver.js';
+import { heldClock, heldRandomness } from './held.mjs';
 
 const [folder, clockMs, seed] = process.argv.slice(2);
-
-const u64 = (number) => BigInt.asUintN(64, number);
-let state = BigInt(seed);
-
-/** SplitMix64, as the engine's `HeldEnvironment`. */
-function getRandomU64() {
-  state = u64(state + 0x9e3779b97f4a7c15n);
-  let z = state;
-  z = u64((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
-  z = u64((z ^ (z >> 27n)) * 0x94d049bb133111ebn);
-  return z ^ (z >> 31n);
-}
-
-const now = () => ({ seconds: BigInt(clockMs) / 1000n, nanoseconds: Number(BigInt(clockMs) % 1000n) * 1_000_000 });
 
 const store = new LmdbStore(join(folder, 'store'));
 const engine = await instantiate(undefined, {
   'orbweaver:kv/store': methods(store),
-  'wasi:clocks/wall-clock': { now },
-  'wasi:random/random': { getRandomU64 },
+  'wasi:clocks/wall-clock': { now: heldClock(clockMs) },
+  'wasi:random/random': { getRandomU64: heldRandomness(seed) },
   'orbweaver:engine/log': { panicked: (text) => console.error(text) },
 });
 engine.control.open([]);

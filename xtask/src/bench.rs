@@ -5,7 +5,13 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{command, first_build, setup};
+use crate::{command, first_build, setup, web};
+
+/// Measures Orbweaver in Chromium against code that uses IndexedDB itself.
+pub fn browser() -> Result<()> {
+    web::web(false)?;
+    web::bench()
+}
 
 /// Builds and runs the benchmarks. They measure Debian's redis-server too, so they need what the tests need.
 pub fn bench(arguments: &[OsString]) -> Result<()> {

@@ -1,5 +1,5 @@
 #![cfg_attr(test, allow(clippy::panic, clippy::unwrap_used))]
-//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs | package`.
+//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs | package | web | demo`.
 
 mod bench;
 mod command;
@@ -16,6 +16,7 @@ mod run;
 mod rust;
 mod setup;
 mod test;
+mod web;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -82,6 +83,9 @@ enum Verb {
     /// Builds in release and runs the program `bench` of the crate `orbweaver-tests`.
     #[command(after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench -- --help")]
     Bench {
+        /// In Chromium instead, against code that uses IndexedDB itself
+        #[arg(long, exclusive = true)]
+        browser: bool,
         /// Arguments of the program `bench`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         arguments: Vec<OsString>,
@@ -97,6 +101,26 @@ enum Verb {
     /// checksums. Builds neither RocksDB nor wasmtime. docs/plugins.md describes them.
     #[command(after_help = "Example:\n  cargo xtask package")]
     Package,
+
+    /// Build the npm package and the page into dist/web
+    ///
+    /// The release's component as JavaScript for browsers, the store on IndexedDB, and the page. docs/browser.md describes them.
+    #[command(after_help = "Examples:\n  cargo xtask web\n  cargo xtask web --sizes")]
+    Web {
+        /// Write the sizes of what was built into docs/browser.md
+        #[arg(long)]
+        sizes: bool,
+    },
+
+    /// Serve the page on the loopback interface
+    ///
+    /// Builds what `cargo xtask web` builds first.
+    #[command(after_help = "Example:\n  cargo xtask demo --port 8080")]
+    Demo {
+        /// Where to listen on 127.0.0.1
+        #[arg(long, default_value_t = 8000)]
+        port: u16,
+    },
 }
 
 fn main() -> ExitCode {
@@ -116,9 +140,12 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Run { arguments } => run::run(&arguments),
         Verb::Test { quick } => test::test(quick),
         Verb::Fuzz { targets, seconds } => fuzz::fuzz(&targets, seconds),
-        Verb::Bench { arguments } => bench::bench(&arguments),
+        Verb::Bench { browser: true, .. } => bench::browser(),
+        Verb::Bench { arguments, .. } => bench::bench(&arguments),
         Verb::Docs => docs::docs(),
         Verb::Package => package::package(),
+        Verb::Web { sizes } => web::web(sizes),
+        Verb::Demo { port } => web::demo(port),
     }
 }
 

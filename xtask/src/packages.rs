@@ -27,13 +27,18 @@ pub const BUILD: [Need; 3] = [
 ];
 
 /// What the tests need on top of it: the server they compare with, and other clients.
-pub const TEST: [Need; 6] = [
+pub const TEST: [Need; 4] = [
     Need { package: "redis-server", purpose: "comparing replies", is_present: || runs("redis-server", &["--version"]) },
     Need { package: "redis-tools", purpose: "testing with redis-cli", is_present: || runs("redis-cli", &["--version"]) },
     Need { package: "python3", purpose: "testing with redis-py and wasmtime", is_present: || runs("python3", &["--version"]) },
     Need { package: "python3-venv", purpose: "testing with redis-py", is_present: || runs("python3", &["-c", "import ensurepip, venv"]) },
-    Need { package: "nodejs", purpose: "testing with ioredis and node-redis: version 20 or later", is_present: node_is_present },
-    Need { package: "npm", purpose: "testing with ioredis and node-redis", is_present: || runs("npm", &["--version"]) },
+];
+
+/// What programs and tests in JavaScript need, in Node and in a browser.
+pub const BROWSER: [Need; 3] = [
+    Need { package: "nodejs", purpose: "JavaScript: version 20 or later", is_present: node_is_present },
+    Need { package: "npm", purpose: "what JavaScript uses from npm", is_present: || runs("npm", &["--version"]) },
+    Need { package: "chromium", purpose: "testing in a browser", is_present: || runs("chromium", &["--version"]) },
 ];
 
 /// Installs the packages of all needs that are not met: with apt-get as root on Debian and its relatives.

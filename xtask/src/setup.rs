@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{examples, node, packages, python, rust};
+use crate::{examples, node, packages, python, rust, web};
 
 /// What building the engine, the component and this workspace's light crates needs.
 pub fn light() -> Result<()> {
@@ -22,6 +22,13 @@ pub fn build() -> Result<()> {
 pub fn fuzz() -> Result<()> {
     light()?;
     packages::install_missing([&packages::COMPILER].into_iter())
+}
+
+/// What building and testing for browsers needs.
+pub fn web() -> Result<()> {
+    light()?;
+    packages::install_missing(packages::BROWSER.iter())?;
+    web::install_missing()
 }
 
 /// What the tests use that is not ours.
@@ -43,8 +50,9 @@ impl TestTools {
 /// What running the tests needs.
 pub fn test() -> Result<TestTools> {
     light()?;
-    packages::install_missing(packages::BUILD.iter().chain(&packages::TEST))?;
+    packages::install_missing(packages::BUILD.iter().chain(&packages::TEST).chain(&packages::BROWSER))?;
     examples::install_missing()?;
+    web::install_missing()?;
     Ok(TestTools { python: python::install_missing()?, node_modules: node::install_missing()? })
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::{command, examples, first_build, fuzz, package, setup};
+use crate::{command, examples, first_build, fuzz, package, setup, web};
 
 /// One check: a cargo command under a name.
 struct Step {
@@ -19,11 +19,12 @@ struct Step {
 type Times = Vec<(&'static str, Duration)>;
 
 /// In the dev profile, with its checks for arithmetic overflow; neither RocksDB nor wasmtime is built.
-const LIGHT: [Step; 6] = [
+const LIGHT: [Step; 7] = [
     Step { name: "formatting", cargo: "fmt --all --check" },
     // Other workspaces.
     Step { name: "formatting: fuzz targets", cargo: "fmt --manifest-path fuzz/Cargo.toml --check" },
     Step { name: "formatting: plugins", cargo: "fmt --manifest-path plugins/Cargo.toml --all --check" },
+    Step { name: "formatting: browser", cargo: "fmt --manifest-path web/Cargo.toml --all --check" },
     Step {
         name: "lints: engine, component",
         cargo: "clippy --package orbweaver-engine --package orbweaver-guest --package orbweaver-component --package xtask --all-targets -- -D warnings",
@@ -40,6 +41,15 @@ const PLUGINS: [Step; 3] = [
         cargo: "clippy --manifest-path plugins/Cargo.toml --release --package orbweaver-redb --target wasm32-wasip2 -- -D warnings",
     },
     Step { name: "tests: plugins, artefacts", cargo: "test --manifest-path plugins/Cargo.toml --release --workspace --no-fail-fast" },
+];
+
+/// What only browsers get, in its own workspace and target directory.
+const BROWSER: [Step; 2] = [
+    Step {
+        name: "lints: store on IndexedDB",
+        cargo: "clippy --manifest-path web/Cargo.toml --package orbweaver-web-store --target wasm32-unknown-unknown -- -D warnings",
+    },
+    Step { name: "lints: browser tool", cargo: "clippy --manifest-path web/Cargo.toml --package orbweaver-web-tool -- -D warnings" },
 ];
 
 /// The same scripts on every runtime: prints their table.
@@ -75,6 +85,7 @@ fn all(times: &mut Times) -> Result<()> {
     let tools = setup::test()?;
     light(times)?;
     plugins(&tools, times)?;
+    browser(times)?;
     println!();
     first_build::announce();
     HEAVY.iter().try_for_each(|step| step.run(tools.name_in(&mut command::cargo()), times))?;
@@ -102,6 +113,18 @@ fn plugins(tools: &setup::TestTools, times: &mut Times) -> Result<()> {
     })?;
     timed("components in JavaScript", times, || examples::transpile(&dist()?))?;
     PLUGINS.iter().try_for_each(|step| step.run(in_plugins(&mut command::cargo(), tools)?, times))
+}
+
+fn browser(times: &mut Times) -> Result<()> {
+    timed("browser package", times, || {
+        println!("\n=== browser package: cargo xtask web");
+        web::build()
+    })?;
+    BROWSER.iter().try_for_each(|step| step.run(command::cargo().env("CARGO_TARGET_DIR", web::target_directory()), times))?;
+    timed("tests: Chromium", times, || {
+        println!("\n=== tests: Chromium: node --test web/tests");
+        web::test(&dist()?)
+    })
 }
 
 /// Where `cargo xtask package` has put the release.

@@ -66,15 +66,18 @@ pub enum Runtime {
     NodeLmdb,
     /// PyPI's wasmtime, which runs this composition.
     Composition(&'static str),
+    /// Chromium without a window, with the store of `web/store`.
+    Chromium,
 }
 
 /// The rows of the table; the first is the one that the others are compared with.
-pub const ALL: [(&str, Runtime); 5] = [
+pub const ALL: [(&str, Runtime); 6] = [
     ("wasmtime, RocksDB", Runtime::RocksDb),
     ("wasmtime from PyPI, memory composition", Runtime::Composition("orbweaver-on-memory.wasm")),
     ("wasmtime from PyPI, redb composition", Runtime::Composition("orbweaver-on-redb.wasm")),
     ("wasmtime from PyPI, SQLite in Python", Runtime::PythonSqlite),
     ("Node (jco), LMDB in JavaScript", Runtime::NodeLmdb),
+    ("Chromium (jco), IndexedDB", Runtime::Chromium),
 ];
 
 impl Runtime {
@@ -88,11 +91,8 @@ impl Runtime {
             Self::RocksDb => return rocksdb(paths, folder.path(), script),
             Self::PythonSqlite => replay(python(paths, "sqlite", "orbweaver.wasm", folder.path()), script)?,
             Self::Composition(component) => replay(python(paths, "composition", component, folder.path()), script)?,
-            Self::NodeLmdb => {
-                let mut node = Command::new("node");
-                node.arg(paths.repository.join("plugins/runtimes/replay.mjs")).arg(folder.path()).args([CLOCK_MS, SEED]);
-                replay(node, script)?;
-            }
+            Self::NodeLmdb => replay(javascript(paths, "plugins/runtimes/replay.mjs", folder.path()), script)?,
+            Self::Chromium => replay(within_limits(&javascript(paths, "web/tests/replay.mjs", folder.path())), script)?,
         }
         let read = |name: &str| fs::read(folder.path().join(name)).with_context(|| format!("the runtime left no {name}"));
         Ok(Outcome { replies: read("replies")?, dump: lines(&read("dump")?), records: sorted(lines(&read("records")?)) })
@@ -125,6 +125,20 @@ fn python(paths: &Paths, store: &str, component: &str, folder: &Path) -> Command
         .arg(folder)
         .args([CLOCK_MS, SEED]);
     python
+}
+
+fn javascript(paths: &Paths, program: &str, folder: &Path) -> Command {
+    let mut node = Command::new("node");
+    node.arg(paths.repository.join(program)).arg(folder).args([CLOCK_MS, SEED]).env("ORBWEAVER_WEB", paths.dist.join("web"));
+    node
+}
+
+/// The same under `timeout`: a browser that hangs also hangs when it is asked to end.
+fn within_limits(program: &Command) -> Command {
+    let mut timeout = Command::new("timeout");
+    timeout.args(["--kill-after", "10", "600"]).arg(program.get_program()).args(program.get_args());
+    timeout.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    timeout
 }
 
 /// Gives a host the requests, each as a line of hexadecimal digits.

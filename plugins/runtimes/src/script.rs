@@ -12,8 +12,8 @@ const CLIENTS: &str = "tests/clients/commands.redis";
 /// The folder of the scripts that each once showed a fault.
 const REGRESSIONS: &str = "tests/tests/regressions";
 /// Seeds of generated ones, and how many commands each has at least.
-const SEEDS: [u64; 3] = [1, 2, 3];
-const COMMANDS: usize = 400;
+const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
+const COMMANDS: usize = 1150;
 
 /// Commands of which the tools that run a script one command after the other, on one connection, cannot make sense: they wait for
 /// somebody, or end the conversation.
