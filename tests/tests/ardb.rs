@@ -232,12 +232,14 @@ fn the_check_names_what_does_not_belong_together() {
 #[test]
 fn records_of_unknown_types_are_passed_over_in_both_directions() {
     let unknown = |kind: &str| record(&format!("016b {kind} 00"), "00");
-    let mut opened = opened(&[unknown("00"), record("016b 01 00", "02000001040176"), unknown("02"), unknown("1f"), unknown("ff")]);
+    let cut_short = record("016b 02", "00");
+    let key = record("016b 01 00", "02000001040176");
+    let mut opened = opened(&[unknown("00"), key, cut_short, unknown("02"), unknown("1f"), unknown("ff")]);
     conversation(
         &mut opened,
         &[("KEYS *", "*1 $1 k"), ("PKSCANRANGE string '' ''", "*2 $0  *1 $1 k"), ("PKRSCANRANGE string '' ''", "*2 $0  *1 $1 k")],
     );
-    assert_eq!(opened.findings(7).len(), 4);
+    assert_eq!(opened.findings(7).len(), 5);
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Check<'_> {
         let Contents::Collection { kind, .. } = head.contents else { return Ok(None) };
         let (first, end) = sub_types(kind);
         // From here on its records are counted, also if there are none.
-        tally.of = records::encode_key(user_key, first, []);
+        tally.of = records::encode_prefix(user_key, first);
         let sub_records = records::types(user_key, first, end);
         let is_empty = transaction.first(found.keyspace, sub_records, Direction::Forward)?.is_none();
         if is_empty {
@@ -156,7 +156,7 @@ impl Check<'_> {
 
     /// Counts a sub-record. Those of a collection and of one type follow each other.
     fn count(&mut self, transaction: &mut Transaction<'_>, keyspace: Keyspace, key: &Key, tally: &mut Tally) -> Result<()> {
-        let group = records::encode_key(&key.user_key, key.kind, []);
+        let group = records::encode_prefix(&key.user_key, key.kind);
         if group != tally.of {
             self.counted(transaction, keyspace, tally)?;
             *tally = Tally { of: group, count: 0 };

@@ -86,7 +86,16 @@ pub fn decode_key(key: &Bytes) -> Result<Key, Flaw> {
     Ok(Key { user_key, kind, elements })
 }
 
-/// The user key and the type of a record: what the key begins with.
+/// `length | user key | type`: not above any record of that type, also damaged ones.
+#[must_use]
+pub fn encode_prefix(user_key: &[u8], kind: u8) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(user_key.len() + 11);
+    put_text(&mut bytes, user_key);
+    bytes.put_u8(kind);
+    bytes.freeze()
+}
+
+/// The inverse of [`encode_prefix`], of a whole key as well.
 ///
 /// # Errors
 /// A flaw where the bytes end before.

@@ -28,7 +28,7 @@ impl Choice for Keys {
                 Direction::Reverse if kind > record::META => record::META + 1,
                 _ => return Ok(Verdict::Pass),
             };
-            return Ok(Verdict::Jump(records::encode_key(&user_key, to, []).to_vec()));
+            return Ok(Verdict::Jump(records::encode_prefix(&user_key, to).to_vec()));
         }
         let is_there = match records::decode_meta(&record.value) {
             Ok(Meta::Nothing | Meta::Stream) => false,
