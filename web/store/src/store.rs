@@ -43,7 +43,15 @@ impl IndexedDbStore {
     pub async fn open(name: String, durability: String, keyspaces: Vec<String>) -> Thrown<IndexedDbStore> {
         let database = opening::open(&name, &keyspaces).await.map_err(|error| failure::thrown(&error))?;
         let (database, keyspaces) = (RefCell::new(database.into()), RefCell::new(keyspaces));
-        Ok(Self { name, durability, database, keyspaces, scope: RefCell::default(), reader: RefCell::default(), revisions: RefCell::default() })
+        Ok(Self {
+            name,
+            durability,
+            database,
+            keyspaces,
+            scope: RefCell::default(),
+            reader: RefCell::default(),
+            revisions: RefCell::default(),
+        })
     }
 
     /// `get-limits`.
