@@ -1,0 +1,74 @@
+// A connection to the engine: arguments in, one reply out; messages of channels apart.
+
+import { ReplyError } from 'orbweaver';
+import { encode } from 'orbweaver/resp.js';
+import { text, utf8 } from './bytes.js';
+import { decode } from './resp.js';
+
+/** @typedef {import('./resp.js').Node} Node */
+/** @typedef {import('orbweaver').Arg} Arg */
+
+const SUBSCRIBES = /^[ps]?(un)?subscribe$/i;
+
+export class Connection {
+  /** Gets messages of channels. @type {(message: Node) => void} */
+  onmessage = () => {};
+  /** How many channels and patterns it listens to. */
+  subscriptions = 0;
+  #session;
+
+  /** @param {import('orbweaver').Session} session Of protocol 2, as redis-cli begins. */
+  constructor(session) {
+    this.#session = session;
+    session.onpush = (value) => this.onmessage(this.#counted(node(value)));
+  }
+
+  /** The reply with its types. @param {Uint8Array[]} args @returns {Promise<Node>} */
+  async send(args) {
+    if (SUBSCRIBES.test(text(args[0]) ?? '')) return this.#subscribe(args);
+    return decode(await this.#session.raw(encode([args])));
+  }
+
+  /** The reply as a value; strings as bytes, a status as text. Throws `ReplyError`. @param {...Arg} args @returns {Promise<any>} */
+  ask(...args) {
+    return this.#session.command(...args, { binary: true });
+  }
+
+  /** As `ask`, of many commands in one piece; what is refused is null. @param {Arg[][]} commands @returns {Promise<any[]>} */
+  async askAll(commands) {
+    if (commands.length === 0) return [];
+    const replies = await this.#session.pipeline(commands, { binary: true });
+    return replies.map((reply) => (reply instanceof ReplyError ? null : reply));
+  }
+
+  /** A channel at a time: each is confirmed by a message of its own. @param {Uint8Array[]} args @returns {Promise<Node>} */
+  async #subscribe([name, ...channels]) {
+    /** @type {Node} */
+    let last = { kind: 'nil' };
+    for (const [position, words] of (channels.length > 0 ? channels.map((channel) => [name, channel]) : [[name]]).entries()) {
+      if (position > 0) this.onmessage(last);
+      try {
+        last = this.#counted(node(await this.#session.command(text(words[0]) ?? '', ...words.slice(1))));
+      } catch (error) {
+        if (!(error instanceof ReplyError)) throw error;
+        return { kind: 'error', text: error.message };
+      }
+    }
+    return last;
+  }
+
+  /** Notes how many subscriptions a confirmation tells of. @param {Node} message */
+  #counted(message) {
+    const [name, , count] = 'items' in message ? message.items : [];
+    if (name?.kind === 'string' && SUBSCRIBES.test(text(name.bytes) ?? '') && count?.kind === 'number') this.subscriptions = Number(count.text);
+    return message;
+  }
+}
+
+/** A message, as a terminal shows it. @param {unknown} value @returns {Node} */
+function node(value) {
+  if (Array.isArray(value)) return { kind: 'push', items: value.map(node) };
+  if (value === null || value === undefined) return { kind: 'nil' };
+  if (typeof value === 'number' || typeof value === 'bigint') return { kind: 'number', text: String(value) };
+  return { kind: 'string', bytes: value instanceof Uint8Array ? value : utf8(String(value)) };
+}
