@@ -33,5 +33,6 @@ async function takeOver() {
 
 async function answer(request) {
   const cache = await caches.open(CACHE);
-  return (await cache.match(request, { ignoreSearch: true })) ?? fetch(request);
+  const wanted = request.mode === 'navigate' ? './' : request;
+  return (await cache.match(wanted, { ignoreSearch: true })) ?? fetch(request);
 }

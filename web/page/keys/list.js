@@ -18,6 +18,7 @@ const MOST_REFRESHED = 1000;
 const TYPING_MS = 200;
 const CHANGING_MS = 120;
 const FRESH_MS = 1600;
+const MOST_FRESH = 5;
 
 export class KeyList {
   #list = byId('key-list');
@@ -99,12 +100,15 @@ export class KeyList {
   #show(found) {
     const isFirst = this.#seen.size === 0;
     const rows = new Map();
+    const added = [];
     for (const [id, key] of found) {
       const row = this.#rows.get(id)?.row ?? this.#row(id);
       this.#fill(row, key);
-      if (!isFirst && !this.#seen.has(id)) fresh(row);
+      if (!isFirst && !this.#seen.has(id)) added.push(row);
       rows.set(id, { key, row });
     }
+    // Of many at once, none stands out.
+    if (added.length <= MOST_FRESH) added.forEach(fresh);
     this.#rows = rows;
     this.#seen = new Set([...rows.keys(), '']);
     const elements = Array.from(rows.values(), ({ row }) => row);
