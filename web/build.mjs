@@ -7,9 +7,10 @@
 // The component is the one that runs everywhere. What is optimised for the browser is the core module that jco takes out of it.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { here, tool, transpile } from './jspi.mjs';
+import { writeFiles } from './offline.mjs';
 
 const [component, store, web] = process.argv.slice(2);
 const out = join(web, 'orbweaver');
@@ -25,7 +26,8 @@ for (const folder of ['engine', 'store']) {
   for (const name of readdirSync(join(out, folder)).filter((name) => name.endsWith('.wasm'))) optimise(join(out, folder, name));
 }
 
-if (existsSync(join(here, 'page'))) cpSync(join(here, 'page'), web, { recursive: true });
+cpSync(join(here, 'page'), web, { recursive: true });
+writeFiles(web);
 execFileSync('npm', ['pack', '--silent', '--pack-destination', web], { cwd: out, stdio: 'ignore' });
 
 /** Every function that the engine exports: any of them may wait for the store. */

@@ -6,7 +6,7 @@ import { text, utf8 } from './bytes.js';
 import { decode } from './resp.js';
 
 /** @typedef {import('./resp.js').Node} Node */
-/** @typedef {import('orbweaver').Arg} Arg */
+/** @typedef {import('orbweaver').Argument} Arg */
 
 const SUBSCRIBES = /^[ps]?(un)?subscribe$/i;
 

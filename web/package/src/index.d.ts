@@ -140,6 +140,8 @@ export interface CommandInfo {
   summary: string;
   group: string;
   since: string;
+  /** By both words, `config get`. */
+  subcommands: { name: string; summary: string }[];
 }
 
 /** A run of bytes that is one field of the format. */

@@ -108,6 +108,7 @@ class Orbweaver {
       return {
         name, arity, flags: [...flags], firstKey, lastKey, step,
         summary: doc('summary') ?? '', group: doc('group') ?? '', since: doc('since') ?? '',
+        subcommands: Array.from(doc('subcommands') ?? [], ([both, of]) => ({ name: both.replace('|', ' '), summary: of.get('summary') ?? '' })),
       };
     });
   }

@@ -3,9 +3,6 @@
 const SECOND = 1000;
 const UNITS = [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000]];
 
-/** @type {Set<() => void>} */
-const listeners = new Set();
-
 /** What is left until a time, for people. @param {number} expiresAt @param {number} [now] Both in Unix milliseconds. */
 export function left(expiresAt, now = Date.now()) {
   const ms = Math.max(0, expiresAt - now);
@@ -19,13 +16,7 @@ export function left(expiresAt, now = Date.now()) {
   return [first, second ?? seconds].map(({ unit, count }) => `${count} ${unit}`).join(' ');
 }
 
-/** Calls back about every second, while the page is seen. @param {() => void} listener @returns {() => void} Ends it. */
+/** Calls back about every second, while the page is seen. @param {() => void} listener */
 export function everySecond(listener) {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+  setInterval(() => !document.hidden && listener(), SECOND);
 }
-
-setInterval(() => {
-  if (document.hidden) return;
-  for (const listener of listeners) listener();
-}, SECOND);

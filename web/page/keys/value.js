@@ -77,7 +77,7 @@ function scanned(command, width) {
 
 /**
  * Pages by position; the cursor is the next one.
- * @param {(key: Uint8Array, from: number) => import('orbweaver').Arg[]} command
+ * @param {(key: Uint8Array, from: number) => import('orbweaver').Argument[]} command
  * @param {number} width @param {(at: number, items: Uint8Array[]) => (string | Uint8Array)[]} row
  * @returns {Table['page']}
  */

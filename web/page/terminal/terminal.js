@@ -19,6 +19,8 @@ export class Terminal {
   #screen = byId('screen');
   #prompt = byId('prompt');
   #busy = byId('busy');
+  /** Lines that were entered and are not answered. */
+  #waiting = 0;
   #inTransaction = false;
   #id = 0;
   // Lines wait for those before them.
@@ -45,9 +47,16 @@ export class Terminal {
   /** Runs a line when those before it are done; resolves when its reply is shown. @param {string} line @returns {Promise<void>} */
   enter(line) {
     const interrupts = this.#interrupts;
-    const turn = this.#turn.then(() => (interrupts === this.#interrupts ? this.#run(line) : undefined));
+    const turn = this.#turn.then(() => (interrupts === this.#interrupts ? this.#run(line) : undefined)).finally(() => this.#wait(-1));
     this.#turn = turn;
+    this.#wait(1);
     return turn;
+  }
+
+  /** @param {number} change */
+  #wait(change) {
+    this.#waiting += change;
+    this.#screen.dataset.waiting = String(this.#waiting);
   }
 
   /** @param {string} line */
