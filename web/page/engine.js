@@ -36,29 +36,26 @@ export class Engine extends EventTarget {
   commands = [];
   #turn = Promise.resolve();
 
-  /** @param {import('orbweaver').Orbweaver} database @param {Connection} browse */
-  constructor(database, browse) {
+  /** @param {import('orbweaver').Orbweaver} database */
+  constructor(database) {
     super();
     this.database = database;
-    this.browse = browse;
+    /** For what the page itself looks at and does. */
+    this.browse = new Connection(database);
   }
 
   /** Fails with a text for people. */
   static async open() {
     const database = await open({ name: NAME });
-    const engine = new Engine(database, await Engine.#connect(database));
+    const engine = new Engine(database);
     engine.commands = (await database.commands()).sort((a, b) => (a.name < b.name ? -1 : 1));
     return engine;
-  }
-
-  connect() {
-    return Engine.#connect(this.database);
   }
 
   /** @param {number} db */
   async select(db) {
     if (db === this.db) return;
-    await this.browse.ask('SELECT', db);
+    await this.browse.select(db);
     this.db = db;
     this.selected = null;
     this.dispatchEvent(new Event('db'));
@@ -124,11 +121,6 @@ export class Engine extends EventTarget {
     const name = text(args[0])?.toLowerCase();
     const first = this.commands.find((command) => command.name === name)?.firstKey ?? 0;
     return first > 0 ? (args[first] ?? null) : null;
-  }
-
-  /** @param {import('orbweaver').Orbweaver} database */
-  static async #connect(database) {
-    return new Connection(await database.session({ protocol: 2 }));
   }
 }
 

@@ -31,7 +31,7 @@ try {
 
 async function start() {
   const engine = await Engine.open();
-  const terminal = new Terminal(engine, await engine.connect());
+  const terminal = new Terminal(engine);
   new KeyList(engine);
   new RecordsView(engine);
   new Detail(engine);

@@ -192,6 +192,7 @@ export const SYNTAX = {
   zunion: 'numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]',
   zunionstore: 'destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>]',
   append: 'key value',
+  debug: 'subcommand [argument ...]',
   decr: 'key',
   decrby: 'key decrement',
   get: 'key',
@@ -214,6 +215,4 @@ export const SYNTAX = {
   strlen: 'key',
   substr: 'key start end',
   watch: 'key [key ...]',
-  lolwut: '[VERSION version]',
-  migrate: 'host port <key|> destination-db timeout [COPY] [REPLACE] [[AUTH password]|[AUTH2 username password]] [KEYS key [key ...]]',
 };

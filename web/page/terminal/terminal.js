@@ -1,6 +1,7 @@
 // The terminal: lines in, replies out.
 
 import { text, utf8 } from '../bytes.js';
+import { Connection } from '../connection.js';
 import { byId, fill, h } from '../dom.js';
 import { explain } from '../status/errors.js';
 import { help } from './help.js';
@@ -9,7 +10,6 @@ import { split } from './quoting.js';
 import { isRaw, show } from './reply.js';
 
 /** @typedef {import('../engine.js').Engine} Engine */
-/** @typedef {import('../connection.js').Connection} Connection */
 /** @typedef {import('../resp.js').Node} Node */
 
 const MOST_ENTRIES = 400;
@@ -22,26 +22,25 @@ export class Terminal {
   /** Lines that were entered and are not answered. */
   #waiting = 0;
   #inTransaction = false;
-  #id = 0;
   // Lines wait for those before them.
   #turn = Promise.resolve();
   /** How often Ctrl+C has thrown away what waits. */
   #interrupts = 0;
 
-  /** @param {Engine} engine @param {Connection} connection */
-  constructor(engine, connection) {
+  /** @param {Engine} engine */
+  constructor(engine) {
     this.engine = engine;
-    this.connection = connection;
+    this.connection = new Connection(engine.database);
     this.line = new Line(
       { input: /** @type {HTMLInputElement} */ (byId('command')), typed: byId('typed'), hint: byId('hint'), list: byId('completions') },
       engine.commands,
       { enter: (line) => void this.enter(line), interrupt: () => void this.#interrupt(), clear: () => fill(this.#screen) },
     );
-    connection.onmessage = (message) => this.#print(h('div', { class: 'reply' }, show(message)));
+    this.connection.onmessage = (message) => this.#print(h('div', { class: 'reply' }, show(message)));
+    this.connection.onlost = (reason) => this.#lost(reason);
     // Clicks into the terminal go to its line, but for those that select text.
     this.#screen.addEventListener('click', () => document.getSelection()?.isCollapsed && this.line.focus());
     this.#showPrompt();
-    void connection.ask('CLIENT', 'ID').then((id) => (this.#id = id));
   }
 
   /** Runs a line when those before it are done; resolves when its reply is shown. @param {string} line @returns {Promise<void>} */
@@ -88,22 +87,31 @@ export class Terminal {
     if (reply.kind === 'error' && names[0] !== 'exec') return;
     if (names[0] === 'multi') this.#inTransaction = true;
     if (['exec', 'discard', 'reset'].includes(names[0])) this.#inTransaction = false;
-    if (names[0] === 'select' && !this.#inTransaction) await this.engine.select(Number(names[1]));
-    if (names[0] === 'reset') await this.engine.select(0);
+    if (names[0] === 'reset' || (names[0] === 'select' && !this.#inTransaction)) {
+      this.connection.selected(names[0] === 'reset' ? 0 : Number(names[1]));
+      await this.engine.select(this.connection.db);
+    }
   }
 
   /** Goes to a db that was chosen elsewhere on the page. @param {number} db */
   async goTo(db) {
-    await this.connection.ask('SELECT', db);
+    await this.connection.select(db);
     this.#showPrompt();
   }
 
   async #interrupt() {
     this.#interrupts++;
-    if (!this.#busy.hidden) await this.engine.browse.ask('CLIENT', 'UNBLOCK', this.#id);
+    if (!this.#busy.hidden) await this.engine.browse.ask('CLIENT', 'UNBLOCK', Number(this.connection.id));
     if (this.connection.subscriptions === 0) return;
     for (const command of ['UNSUBSCRIBE', 'PUNSUBSCRIBE', 'SUNSUBSCRIBE']) await this.connection.send([utf8(command)]);
     this.#showPrompt();
+  }
+
+  /** @param {string} reason */
+  #lost(reason) {
+    this.#inTransaction = false;
+    this.#showPrompt();
+    this.#print(h('div', { class: 'reply reply-nil' }, `(${reason}; the next command opens a new connection)`));
   }
 
   #promptText() {
