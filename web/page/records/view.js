@@ -127,9 +127,11 @@ export class RecordsView {
     const old = before && { bytes: before.value, runs: before.valueRuns };
     const isKnown = record.keyRuns.length > 0;
     return h('li', { class: `record state-${state}` },
-      h('div', { class: 'runs' }, state !== 'same' && h('span', { class: 'state' }, state), draw(key, this.#asText), h('span', { class: 'becomes', role: 'img', 'aria-label': 'holds' }, '→'),
-        value.bytes.length > 0 ? draw(value, this.#asText, old) : h('span', { class: 'nothing' }, isKnown ? 'empty' : 'not looked at')),
-      old && h('div', { class: 'runs before' }, h('span', { class: 'before-label' }, 'before'), draw(old, this.#asText)));
+      h('div', { class: 'runs' }, h('span', { class: 'part' }, draw(key, this.#asText)),
+        h('span', { class: 'part' }, h('span', { class: 'becomes', role: 'img', 'aria-label': 'holds' }, '→'),
+          value.bytes.length > 0 ? draw(value, this.#asText, old) : h('span', { class: 'nothing' }, isKnown ? 'empty' : 'not looked at'))),
+      h('span', { class: 'state' }, state === 'same' ? '' : state),
+      old && h('div', { class: 'part before' }, h('span', { class: 'before-label' }, 'before'), draw(old, this.#asText)));
   }
 
   /** @param {Shown[]} all */

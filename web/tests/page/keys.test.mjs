@@ -114,7 +114,7 @@ test('the list is walked with the arrow keys', async () => {
   await page.tab.keyboard.press('Delete');
   await page.waitForText('dialog', 'Delete');
   await page.tab.keyboard.press('Escape');
-  assert.equal(await page.tab.locator('dialog').count(), 0);
+  await eventually(async () => assert.equal(await page.tab.locator('dialog').count(), 0));
   await page.close();
 });
 

@@ -62,7 +62,7 @@ test('DEL removes the head of a collection and leaves a note in garbage', async 
   await eventually(async () => {
     const [head] = await shown(page);
     assert.deepEqual([head.keyspace, head.state], ['meta', 'removed']);
-    assert.deepEqual((await shown(page, '#other-records')).map(({ keyspace, state }) => [keyspace, state]), [['garbage', 'new']]);
+    assert.deepEqual((await shown(page, '#other-records')).map(({ keyspace, state }) => [keyspace, state]), [['garbage', 'written']]);
   });
   await page.close();
 });
