@@ -3,7 +3,7 @@
 import { utf8 } from '../bytes.js';
 
 export const ELEMENTS = 100_000;
-const PER_KEY = 100;
+export const ELEMENTS_PER_KEY = 100;
 const LINES_AT_ONCE = 10;
 
 /** @param {string} text */
@@ -14,7 +14,7 @@ const name = (position) => String(position).padStart(4, '0');
 /** A key of each type in turn, 100 elements each. @returns {AsyncGenerator<Uint8Array>} */
 export async function* sample() {
   const makers = [hash, zset, list, set];
-  const keys = ELEMENTS / PER_KEY;
+  const keys = ELEMENTS / ELEMENTS_PER_KEY;
   for (let from = 0; from < keys; from += LINES_AT_ONCE) {
     const lines = Array.from({ length: LINES_AT_ONCE }, (_, offset) => JSON.stringify(makers[(from + offset) % makers.length](from + offset)));
     yield utf8(`${lines.join('\n')}\n`);
@@ -22,13 +22,13 @@ export async function* sample() {
 }
 
 /** @param {(position: number) => unknown} element */
-const elements = (element) => Array.from({ length: PER_KEY }, (_, position) => element(position));
+const elements = (element) => Array.from({ length: ELEMENTS_PER_KEY }, (_, position) => element(position));
 
 /** @param {string} type @param {number} at */
 const head = (type, at) => ({ db: 0, key: base64(`sample:${type}:${name(at)}`), type, expire_at_ms: null });
 
 /** @param {number} at */
-const hash = (at) => ({ ...head('hash', at), fields: elements((position) => [base64(`field:${name(position)}`), base64(`value ${at * PER_KEY + position}`)]) });
+const hash = (at) => ({ ...head('hash', at), fields: elements((position) => [base64(`field:${name(position)}`), base64(`value ${at * ELEMENTS_PER_KEY + position}`)]) });
 
 /** @param {number} at */
 const list = (at) => ({ ...head('list', at), items: elements((position) => base64(`item ${position}`)) });

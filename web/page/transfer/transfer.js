@@ -2,7 +2,7 @@
 
 import { grouped, size } from '../bytes.js';
 import { byId, h } from '../dom.js';
-import { ELEMENTS, sample } from './sample.js';
+import { ELEMENTS, ELEMENTS_PER_KEY, sample } from './sample.js';
 import { runTask } from './task.js';
 
 /** @typedef {import('../engine.js').Engine} Engine */
@@ -45,10 +45,8 @@ function exportFile({ database }) {
 /** @param {Engine} engine @param {File} file */
 function importFile(engine, file) {
   return runTask(`Import ${file.name}`, async (tell, signal) => {
-    let read = 0;
-    const lines = counted(file.stream(), (bytes) => (read += bytes));
-    const { keys, expired } = await engine.database.load(lines, {
-      signal, on: ({ keys }) => tell(file.size > 0 ? Math.min(1, read / file.size) : 1, `${grouped(keys)} keys, ${size(read)} of ${size(file.size)}`),
+    const { keys, expired } = await engine.database.load(file, {
+      signal, on: ({ keys, bytes }) => tell(bytes / file.size, `${grouped(keys)} keys, ${size(bytes)} of ${size(file.size)}`),
     }).finally(() => engine.changed());
     return `${grouped(keys)} keys loaded${expired > 0n ? `, ${grouped(expired)} left out: their time is past` : ''}.`;
   });
@@ -57,18 +55,13 @@ function importFile(engine, file) {
 /** @param {Engine} engine */
 function loadSample(engine) {
   return runTask(`Load ${grouped(ELEMENTS)} elements`, async (tell, signal) => {
-    const perKey = 100;
     const { keys } = await engine.database.load(sample(), {
-      signal, on: ({ keys }) => tell((Number(keys) * perKey) / ELEMENTS, `${grouped(Number(keys) * perKey)} of ${grouped(ELEMENTS)} elements`),
+      signal,
+      on: ({ keys }) => {
+        const elements = Number(keys) * ELEMENTS_PER_KEY;
+        tell(elements / ELEMENTS, `${grouped(elements)} of ${grouped(ELEMENTS)} elements`);
+      },
     }).finally(() => engine.changed());
     return `${grouped(keys)} keys with ${grouped(ELEMENTS)} elements loaded.`;
   });
-}
-
-/** @param {AsyncIterable<Uint8Array>} parts @param {(bytes: number) => void} on @returns {AsyncGenerator<Uint8Array>} */
-async function* counted(parts, on) {
-  for await (const part of parts) {
-    on(part.length);
-    yield part;
-  }
 }
