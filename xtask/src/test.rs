@@ -121,6 +121,10 @@ fn browser(times: &mut Times) -> Result<()> {
         web::build()
     })?;
     BROWSER.iter().try_for_each(|step| step.run(command::cargo().env("CARGO_TARGET_DIR", web::target_directory()), times))?;
+    timed("types: page", times, || {
+        println!("\n=== types: page: tsc --project web");
+        web::check_types()
+    })?;
     timed("tests: Chromium", times, || {
         println!("\n=== tests: Chromium: node --test web/tests");
         web::test(&dist()?)

@@ -43,6 +43,12 @@ pub fn build() -> Result<()> {
     command::run(Command::new("node").arg(sources().join("build.mjs")).arg(component).arg(&store).arg(&out))
 }
 
+/// Checks the types of the page's JavaScript, which stand in its comments.
+pub fn check_types() -> Result<()> {
+    let compiler = sources().join("node_modules/typescript/bin/tsc");
+    command::run(Command::new("node").arg(compiler).arg("--project").arg(sources()))
+}
+
 /// How long the tests in Chromium may take, in seconds. Playwright waits for a browser that hangs, also at the end.
 const TEST_SECONDS: &str = "1500";
 

@@ -41,8 +41,9 @@ export class KeyList {
     this.#search.addEventListener('input', () => this.#later(TYPING_MS));
     this.#list.addEventListener('keydown', (event) => this.#key(event));
     this.#list.addEventListener('click', (event) => this.#clicked(event));
-    this.#more.addEventListener('click', () => void this.#go(this.#rows.size + ENOUGH));
-    new IntersectionObserver(([entry]) => entry.isIntersecting && !this.#more.hidden && void this.#go(this.#rows.size + ENOUGH), { root: this.#list.parentElement, rootMargin: '300px' }).observe(this.#more);
+    this.#more.addEventListener('click', () => void this.#goOn());
+    const scroll = { root: this.#list.parentElement, rootMargin: '300px' };
+    new IntersectionObserver(([entry]) => entry.isIntersecting && !this.#more.hidden && void this.#goOn(), scroll).observe(this.#more);
     engine.addEventListener('ran', () => this.#later(CHANGING_MS));
     engine.addEventListener('changed', () => this.#later(CHANGING_MS));
     engine.addEventListener('db', () => this.#restart());
@@ -69,8 +70,12 @@ export class KeyList {
     await this.#go(wanted, new Map());
   }
 
-  /** Walks on until there are so many rows. @param {number} wanted @param {Map<string, Key>} found */
-  async #go(wanted, found = new Map(Array.from(this.#rows, ([id, { key }]) => [id, key]))) {
+  #goOn() {
+    return this.#go(this.#rows.size + ENOUGH, new Map(Array.from(this.#rows, ([id, { key }]) => [id, key])));
+  }
+
+  /** Walks on from the cursor until so many keys are found. @param {number} wanted @param {Map<string, Key>} found */
+  async #go(wanted, found) {
     const walk = ++this.#walk;
     const glob = this.#glob();
     this.#more.hidden = true;
@@ -112,7 +117,8 @@ export class KeyList {
     this.#rows = rows;
     this.#seen = new Set([...rows.keys(), '']);
     const elements = Array.from(rows.values(), ({ row }) => row);
-    if (elements.some((row, position) => row !== this.#list.children[position]) || elements.length !== this.#list.childElementCount) fill(this.#list, elements);
+    const isSame = elements.length === this.#list.childElementCount && elements.every((row, position) => row === this.#list.children[position]);
+    if (!isSame) fill(this.#list, elements);
     const hasMore = this.#cursor !== '0';
     this.#more.hidden = !hasMore;
     this.#note.textContent = rows.size > 0 ? this.#inWords(rows.size, hasMore) : '';

@@ -1,17 +1,7 @@
 // Failures in words that help.
 
-const BY_NAME = new Map([
-  ['QuotaExceededError', 'The browser gives this page no more room. Nothing of the last command was written. Delete keys, or allow the page to keep its data.'],
-  ['InvalidStateError', 'The browser has closed the database, as private windows may do. Reload the page.'],
-  ['SecurityError', 'The browser does not let this page store anything. Allow site data, or leave the private window.'],
-  ['AbortError', 'Stopped.'],
-]);
-
 /** @param {unknown} error */
-export function explain(error) {
-  if (!(error instanceof Error)) return String(error);
-  return BY_NAME.get(error.name) ?? error.message;
-}
+export const explain = (error) => (error instanceof Error ? error.message : String(error));
 
 /** Why the page cannot begin, and what can be done. @param {unknown} error @returns {{ title: string, what: string }} */
 export function explainStart(error) {
@@ -21,6 +11,5 @@ export function explainStart(error) {
       what: 'It cannot suspend WebAssembly while the database is read (JavaScript Promise Integration). Chrome and Edge can since version 137; Firefox and Safari since their versions of 2026.',
     };
   }
-  if (!('indexedDB' in globalThis)) return { title: 'There is no storage here', what: 'The browser does not give this page a database (IndexedDB). Private windows of some browsers are like that.' };
-  return { title: 'The database does not open', what: explain(error) };
+  return { title: 'The database does not open', what: `${explain(error)} Some browsers store nothing in private windows, or where site data are blocked.` };
 }

@@ -22,15 +22,21 @@ after(() => pages.close());
 
 const DATA = [
   'SET page:home "<h1>Hello</h1>" EX 3600', 'HSET user:1 name Ada born 1815', 'RPUSH jobs mail:1 mail:2 thumbnail:3', 'SADD tags red green blue',
-  'HGETALL user:1', 'LPUSH tags x', 'ZADD scores 120 ada 90 bob 75 eve', 'ZREVRANGE scores 0 1 WITHSCORES', 'ZADD scores GT 130 bob',
+  'HGETALL user:1', 'LPUSH tags x', 'CLEAR', 'LRANGE jobs 0 -1', 'INCR tags',
 ];
 
 /** A page that shows something of everything. */
 async function full(options) {
   const page = await pages.open(options);
   await page.enter(...DATA);
+  // The first two steps of an example.
+  await page.tab.click('.run');
+  await page.waitForText('.run', 'Again');
+  await page.tab.click('.next');
+  await page.tab.click('.run');
   await page.waitForText('#key-note', '5 keys');
   await page.waitForText('#record-list', 'before');
+  await page.tab.mouse.move(0, 0);
   return page;
 }
 

@@ -39,15 +39,6 @@ test('storage, its quota and the owner of the database are shown', async () => {
   await other.close();
 });
 
-test('a browser without JSPI is told so in a sentence', async () => {
-  const tab = await pages.chromium.browser.newPage();
-  await tab.addInitScript(() => delete WebAssembly.Suspending);
-  await tab.goto(pages.url);
-  await tab.waitForSelector('.fatal');
-  assert.match(await tab.locator('.fatal').innerText(), /too old for this page[^]*JavaScript Promise Integration/);
-  await tab.close();
-});
-
 test('the page can be installed', async () => {
   const page = await pages.open();
   const manifest = await page.tab.evaluate(async () => (await fetch(document.querySelector('[rel=manifest]').href)).json());

@@ -19,9 +19,10 @@ export class Pages {
     return `${this.chromium.origin}/`;
   }
 
-  /** The page in a new tab, ready. Nothing is left of the tests before. */
-  async open({ width = 1440, height = 900, scheme = 'light', keep = false } = {}) {
+  /** The page in a new tab, ready. Nothing is left of the tests before, unless it is to be kept. */
+  async open({ width = 1440, height = 900, scheme = 'light', keep = false, prepare = async () => {} } = {}) {
     const tab = await this.chromium.browser.newPage();
+    await prepare(tab);
     const page = new Page(tab);
     await tab.setViewportSize({ width, height });
     await tab.emulateMedia({ colorScheme: scheme });
