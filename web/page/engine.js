@@ -4,7 +4,6 @@ import { open } from 'orbweaver';
 import { equal, hex, text } from './bytes.js';
 import { Connection } from './connection.js';
 
-
 /** @typedef {import('./resp.js').Node} Node */
 /** @typedef {import('orbweaver').TraceEvent} TraceEvent */
 /** @typedef {import('orbweaver').InspectedRecord} InspectedRecord */
@@ -17,11 +16,12 @@ import { Connection } from './connection.js';
  * @property {Node} reply
  * @property {Uint8Array | null} key The first key that it names.
  * @property {InspectedRecord[]} before The first records of that key, as they were.
+ * @property {boolean} isWhole These were all.
  * @property {TraceEvent[]} traced
  * @property {number} ms
  */
 
-export const NAME = 'orbweaver-page';
+const NAME = 'orbweaver-page';
 /** How many records of a key are shown at once. */
 export const PAGE = 60;
 // A command that has not answered by then waits for others (BLPOP): they may go on.
@@ -97,18 +97,24 @@ export class Engine extends EventTarget {
   async #trace(args, connection, release) {
     const { db } = this;
     const key = this.#firstKey(args);
-    const before = key ? (await this.database.inspect(db, key, undefined, PAGE)).records : [];
+    const before = key ? await this.database.inspect(db, key, undefined, PAGE) : { records: [], next: new Uint8Array() };
     /** @type {TraceEvent[]} */
     const traced = [];
     const stop = this.database.trace((event) => traced.push(event));
-    const blocks = setTimeout(release, BLOCKS_AFTER_MS);
+    let isAlone = true;
+    const blocks = setTimeout(() => {
+      isAlone = false;
+      release();
+    }, BLOCKS_AFTER_MS);
     const start = performance.now();
     try {
       const reply = await connection.send(args);
       const ms = performance.now() - start;
-      const detail = { args, db, reply, key, before, traced, ms };
+      // What the page itself has done meanwhile only reads.
+      const own = isAlone ? traced : traced.filter(writes);
+      const ran = { args, db, reply, key, before: before.records, isWhole: before.next === undefined, traced: own, ms };
       release();
-      this.dispatchEvent(new CustomEvent('ran', { detail }));
+      this.dispatchEvent(new CustomEvent('ran', { detail: ran }));
       return reply;
     } finally {
       clearTimeout(blocks);
@@ -123,6 +129,9 @@ export class Engine extends EventTarget {
     return first > 0 ? (args[first] ?? null) : null;
   }
 }
+
+/** Whether a step of the engine changed anything. @param {TraceEvent} event */
+export const writes = ({ puts, deletes, ranges }) => puts.length + deletes.length + ranges.length > 0;
 
 /** Names a record among all of the store. @param {{ keyspace: string, key: Uint8Array }} record */
 export const identity = ({ keyspace, key }) => `${keyspace} ${hex(key)}`;

@@ -136,12 +136,12 @@ export class KeyList {
   /** @param {string} id */
   #row(id) {
     return h('li', { id: `key-${id}`, class: 'key', role: 'option', 'aria-selected': 'false' },
-      h('span', { class: 'badge' }), h('span', { class: 'name' }), h('span', { class: 'ttl' }), h('span', { class: 'size' }));
+      h('span', { class: 'badge' }), h('span', { class: 'name' }), h('span', { class: 'size' }), h('span', { class: 'ttl' }));
   }
 
   /** @param {HTMLElement} row @param {Key} key */
   #fill(row, key) {
-    const [badge, name, ttl, size] = Array.from(row.children, (child) => /** @type {HTMLElement} */ (child));
+    const [badge, name, size, ttl] = Array.from(row.children, (child) => /** @type {HTMLElement} */ (child));
     badge.dataset.type = key.type;
     write(badge, key.type);
     write(name, plain(key.name));
@@ -164,7 +164,7 @@ export class KeyList {
     let isOver = false;
     for (const { key, row } of this.#rows.values()) {
       if (key.expiresAt === null) continue;
-      write(row.children[2], left(key.expiresAt));
+      write(row.children[3], left(key.expiresAt));
       isOver ||= key.expiresAt < Date.now();
     }
     if (isOver) this.engine.changed();

@@ -31,7 +31,7 @@ export async function changes(engine, ran, after, isWhole) {
   const touched = gather(ran.traced);
   const before = new Map(ran.before.map((record) => [identity(record), record]));
   const now = new Set(after.map(identity));
-  const own = after.map((record) => shown(record, before.get(identity(record)) ?? null, touched));
+  const own = after.map((record) => shown(record, before.get(identity(record)) ?? null, touched, ran.isWhole));
   const gone = ran.before.filter((record) => !now.has(identity(record)) && (isWhole || isRemoved(record, touched)));
   const all = inOrder([...own, ...gone.map((record) => /** @type {Shown} */ ({ record, state: 'removed', before: null }))]);
   const known = new Set([...now, ...before.keys()]);
@@ -57,14 +57,17 @@ function gather(events) {
   return { reads, puts, deletes, ranges: events.flatMap((event) => event.ranges) };
 }
 
-/** @param {InspectedRecord} record @param {InspectedRecord | null} before @param {Touched} touched @returns {Shown} */
-function shown(record, before, touched) {
-  const id = identity(record);
-  if (touched.puts.has(id)) {
-    const isSame = before !== null && equal(before.value, record.value);
-    return before ? { record, state: isSame ? 'written' : 'changed', before: isSame ? null : before } : { record, state: 'new', before: null };
-  }
-  return { record, state: touched.reads.has(id) ? 'read' : 'same', before: null };
+/** @param {InspectedRecord} record @param {InspectedRecord | null} before @param {Touched} touched @param {boolean} isWhole All records before are known. @returns {Shown} */
+function shown(record, before, touched, isWhole) {
+  if (!touched.puts.has(identity(record))) return { record, state: touched.reads.has(identity(record)) ? 'read' : 'same', before: null };
+  if (!before) return { record, state: isWhole ? 'new' : stateOfPut(record, touched), before: null };
+  return equal(before.value, record.value) ? { record, state: 'written', before: null } : { record, state: 'changed', before };
+}
+
+/** The state of a written record, by what the command found when it looked. @param {{ keyspace: string, key: Uint8Array }} put @param {Touched} touched @returns {Shown['state']} */
+function stateOfPut(put, touched) {
+  const read = touched.reads.get(identity(put));
+  return read ? (read.found ? 'changed' : 'new') : 'written';
 }
 
 /** Records that belong to no key, or to another one: what was written and removed of them. @param {Engine} engine @param {Touched} touched @param {Set<string>} known @returns {Promise<Shown[]>} */
@@ -72,9 +75,8 @@ async function others(engine, touched, known) {
   const puts = Array.from(touched.puts.values()).filter((put) => !known.has(identity(put)));
   const deletes = Array.from(touched.deletes.values()).filter((record) => !known.has(identity(record)));
   const written = puts.map(async (put) => {
-    const read = touched.reads.get(identity(put));
     const record = await engine.database.describe(put.keyspace, put.key, put.value);
-    return /** @type {Shown} */ ({ record, state: read ? (read.found ? 'changed' : 'new') : 'written', before: null });
+    return /** @type {Shown} */ ({ record, state: stateOfPut(put, touched), before: null });
   });
   const removed = deletes.map(({ keyspace, key }) => /** @type {Shown} */ ({ record: bare(keyspace, key), state: 'removed', before: null }));
   return inOrder([...(await Promise.all(written)), ...removed]);

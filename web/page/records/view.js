@@ -2,7 +2,7 @@
 
 import { word } from '../bytes.js';
 import { byId, fill, h } from '../dom.js';
-import { PAGE, sameKey } from '../engine.js';
+import { PAGE, sameKey, writes } from '../engine.js';
 import { explain } from '../status/errors.js';
 import { changes, unchanged } from './changes.js';
 import { sortsOf } from './fields.js';
@@ -41,7 +41,7 @@ export class RecordsView {
   /** Goes to the key that a command named. @param {Ran} ran */
   async #follow(ran) {
     // HELP, HELLO and the like say nothing about records.
-    if (!ran.key && ran.traced.every((event) => event.puts.length + event.deletes.length + event.ranges.length === 0)) return;
+    if (!ran.key && !ran.traced.some(writes)) return;
     this.#ran = ran;
     if (ran.key && !sameKey(ran.key, this.engine.selected)) this.engine.choose(ran.key);
     else await this.#show();
@@ -67,7 +67,7 @@ export class RecordsView {
       const concerns = ran !== null && (ran.key === null || sameKey(ran.key, selected));
       const changed = concerns && ran ? await changes(engine, ran, records, next === undefined) : null;
       if (turn !== this.#turn) return;
-      this.#content = { own: changed && ran?.key ? changed.own : unchanged(records), others: changed?.others ?? [], next };
+      this.#content = { own: changed?.own ?? unchanged(records), others: changed?.others ?? [], next };
       this.#tell(concerns ? ran : null, changed);
       this.#draw();
     } catch (error) {

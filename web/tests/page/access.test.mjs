@@ -51,7 +51,7 @@ async function findings(page) {
 
 for (const scheme of ['light', 'dark']) {
   test(`the page in ${scheme} is accessible by axe's rules, contrast included`, async () => {
-    const page = await full({ scheme });
+    const page = await full({ scheme, width: 1280, height: 800 });
     assert.deepEqual(await findings(page), []);
     await page.tab.screenshot({ path: join(SHOTS, `${scheme}.png`) });
     await page.tab.click('#tab-value');

@@ -16,7 +16,7 @@ test('keys are listed with their types and sizes', async () => {
   const page = await pages.open();
   await page.enter(...ONE_OF_EACH);
   await eventually(async () => assert.deepEqual(await rows(page), [
-    ['hash', 'h', '', '2 fields'], ['list', 'l', '', '3 elements'], ['string', 's', '', '5 bytes'], ['set', 't', '', '1 member'], ['zset', 'z', '', '2 members'],
+    ['hash', 'h', '2 fields', ''], ['list', 'l', '3 elements', ''], ['string', 's', '5 bytes', ''], ['set', 't', '1 member', ''], ['zset', 'z', '2 members', ''],
   ]));
   await page.waitForText('#key-note', '5 keys');
   await page.close();

@@ -67,6 +67,13 @@ test('DEL removes the head of a collection and leaves a note in garbage', async 
   await page.close();
 });
 
+test('EXEC marks what the transaction wrote', async () => {
+  const page = await pages.open();
+  await page.enter('HSET h a 1', 'MULTI', 'HSET h a 2', 'EXEC');
+  await eventually(async () => assert.deepEqual(await states(page), ['meta read', 'data changed']));
+  await page.close();
+});
+
 test('bytes are shown as digits or as characters', async () => {
   const page = await pages.open();
   await page.enter('SET name Ada');
