@@ -63,10 +63,16 @@ export class Guide {
     fill(this.#step,
       h('p', { class: 'say' }, h('span', { class: 'step-number' }, `${this.#at + 1} of ${steps.length}`), say),
       h('div', { class: 'step-run' },
-        h('button', { type: 'button', class: `button run${isDone ? '' : ' primary'}`, onclick: () => void this.#run() }, h('span', {}, isDone ? 'Again' : 'Run'), h('code', {}, command)), next),
+        h('button', { type: 'button', class: `button run${isDone ? '' : ' primary'}`, onclick: () => void this.#run() },
+          h('span', {}, isDone ? 'Again' : 'Run'), h('code', {}, command)),
+        next),
       h('p', { class: 'look', 'aria-live': 'polite' }, isDone ? look : '\u00a0'),
       h('div', { class: 'dots' }, steps.map((_, position) => h('button', {
-        type: 'button', class: `dot${this.#done.has(position) ? ' is-done' : ''}`, 'aria-label': `Step ${position + 1}`, 'aria-current': position === this.#at ? 'step' : null, onclick: () => this.#go(position),
+        type: 'button',
+        class: `dot${this.#done.has(position) ? ' is-done' : ''}`,
+        'aria-label': `Step ${position + 1}`,
+        'aria-current': position === this.#at ? 'step' : null,
+        onclick: () => this.#go(position),
       }))));
   }
 

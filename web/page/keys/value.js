@@ -22,7 +22,10 @@ const TABLES = {
   hash: { heads: ['field', 'value'], page: scanned('HSCAN', 2) },
   set: { heads: ['member'], page: scanned('SSCAN', 1) },
   list: { heads: ['index', 'element'], page: ranged((key, from) => ['LRANGE', key, from, from + PAGE - 1], 1, (at, [element]) => [String(at), element]) },
-  zset: { heads: ['rank', 'member', 'score'], page: ranged((key, from) => ['ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES'], 2, (at, [member, score]) => [String(at), member, score]) },
+  zset: {
+    heads: ['rank', 'member', 'score'],
+    page: ranged((key, from) => ['ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES'], 2, (at, [member, score]) => [String(at), member, score]),
+  },
 };
 
 /** @param {Engine} engine @param {Key} key @returns {Promise<HTMLElement>} */
@@ -53,7 +56,9 @@ function showString(bytes, size) {
   const isText = readable !== null && !/[\p{Cc}--[\n\r\t]]/v.test(readable);
   const shown = isText ? readable : hexDump(bytes.subarray(0, HEX_BYTES));
   const left = size - (isText ? bytes.length : Math.min(bytes.length, HEX_BYTES));
-  return h('div', { class: 'value' }, h('pre', { class: isText ? 'value-text' : 'value-hex' }, shown), left > 0 && h('p', { class: 'note' }, `and ${left.toLocaleString('en-US')} bytes more`));
+  return h('div', { class: 'value' },
+    h('pre', { class: isText ? 'value-text' : 'value-hex' }, shown),
+    left > 0 && h('p', { class: 'note' }, `and ${left.toLocaleString('en-US')} bytes more`));
 }
 
 /** @param {Uint8Array} bytes */

@@ -64,13 +64,19 @@ function shown(record, before, touched, isWhole) {
   return equal(before.value, record.value) ? { record, state: 'written', before: null } : { record, state: 'changed', before };
 }
 
-/** The state of a written record, by what the command found when it looked. @param {{ keyspace: string, key: Uint8Array }} put @param {Touched} touched @returns {Shown['state']} */
+/**
+ * The state of a written record, by what the command found when it looked.
+ * @param {{ keyspace: string, key: Uint8Array }} put @param {Touched} touched @returns {Shown['state']}
+ */
 function stateOfPut(put, touched) {
   const read = touched.reads.get(identity(put));
   return read ? (read.found ? 'changed' : 'new') : 'written';
 }
 
-/** Records that belong to no key, or to another one: what was written and removed of them. @param {Engine} engine @param {Touched} touched @param {Set<string>} known @returns {Promise<Shown[]>} */
+/**
+ * Records that belong to no key, or to another one: what was written and removed of them.
+ * @param {Engine} engine @param {Touched} touched @param {Set<string>} known @returns {Promise<Shown[]>}
+ */
 async function others(engine, touched, known) {
   const puts = Array.from(touched.puts.values()).filter((put) => !known.has(identity(put)));
   const deletes = Array.from(touched.deletes.values()).filter((record) => !known.has(identity(record)));

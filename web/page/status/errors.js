@@ -8,8 +8,10 @@ export function explainStart(error) {
   if (!('Suspending' in WebAssembly)) {
     return {
       title: 'This browser is too old for this page',
-      what: 'It cannot suspend WebAssembly while the database is read (JavaScript Promise Integration). Chrome and Edge can since version 137; Firefox and Safari since their versions of 2026.',
+      what: 'It cannot suspend WebAssembly while the database is read (JavaScript Promise Integration). Chrome and Edge can since version 137. '
+        + 'Please use a current version of a browser.',
     };
   }
-  return { title: 'The database does not open', what: `${explain(error)} Some browsers store nothing in private windows, or where site data are blocked.` };
+  const hint = 'Some browsers store nothing in private windows, or where site data are blocked.';
+  return { title: 'The database does not open', what: `${explain(error)} ${hint}` };
 }
