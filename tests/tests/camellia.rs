@@ -405,7 +405,7 @@ fn a_database_of_other_options_or_of_an_old_release_is_not_opened() {
         open(&[old], &options()),
         refused("ERR this database was written by release 1.2.28 of Camellia or an older one, whose layout is another")
     );
-    assert_eq!(open(&[row(KV, "6162", "-")], &options()), refused("ERR this is no database of the layout camellia"));
+    assert_eq!(open(&[row(KV, "6162", "-")], &options()), Ok(()), "a row that is damaged says nothing");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use orbweaver_engine::environment::{Environment, HeldEnvironment};
 use orbweaver_engine::layout::anatomy::{UNKNOWN, UNREADABLE};
 use orbweaver_engine::layout::nemo::Nemo;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
-use orbweaver_engine::store::{Limits, MemoryStore};
+use orbweaver_engine::layout::{KeyAt, Kind, Layout};
+use orbweaver_engine::store::{Limits, MemoryStore, Scope};
+use orbweaver_engine::transaction::Transaction;
 use orbweaver_tests::fixtures::{self, expected};
 use orbweaver_tests::foreign::{self, Opened};
 use orbweaver_tests::golden::{self, bytes};
@@ -507,4 +509,42 @@ fn the_records_of_a_key_say_what_they_are() {
         format!("tag z, key length 1, key \"k\", member \"m\" -> score -2.5, {version}, timestamp 0 = no expiry"),
     ];
     assert_eq!(shown, expected);
+}
+
+/// Begins to write a set under `k` in parts. Returns whether that may go on at the end of `meanwhile`.
+fn begun_set(opened: &mut Opened, meanwhile: fn(&mut Opened)) -> bool {
+    let mut store = opened.store.clone();
+    let layout = Nemo::open(&mut store).expect("the layout opens");
+    let at = KeyAt::new(1, "k".into());
+    let mut transaction = Transaction::begin(&mut store, Scope::Keys(vec![at.lock_key().clone()])).expect("it begins");
+    let version = layout.next_version(&mut transaction, &at, Kind::Set, NOW_MS, &mut || Ok(0)).expect("a version");
+    let set = layout.empty_collection(Kind::Set, version);
+    layout.renew_unfinished(&mut transaction, &at, &set, true, NOW_MS).expect("nothing is there");
+    let record = layout.member(&at, &set, b"begun");
+    layout.write_member(&mut transaction, &at, &set, b"begun", record, true).expect("it fits");
+    transaction.commit().expect("it fits");
+    meanwhile(opened);
+    let mut transaction = Transaction::begin(&mut store, Scope::Read).expect("it begins");
+    layout.is_unfinished(&mut transaction, &at, &set).expect("it can be read")
+}
+
+#[test]
+fn what_is_being_written_is_nobodys_until_it_is_whole_and_swept_when_it_was_given_up() {
+    let mut nemo = new();
+    let unseen = begun_set(&mut nemo, |nemo| {
+        assert_eq!(nemo.run("EXISTS k"), ":0");
+        nemo.clock.wait_ms(3_599_000);
+        assert_eq!(nemo.sweep(), 0);
+    });
+    assert!(unseen);
+    nemo.clock.wait_ms(2000 + 600_000);
+    assert_eq!(nemo.sweep(), 1, "the member");
+    nemo.clock.wait_ms(600_000);
+    assert_eq!(nemo.sweep(), 1, "the note");
+    assert_eq!(left_in(&nemo), []);
+    let mut nemo = new();
+    let goes_on = begun_set(&mut nemo, |nemo| assert_eq!(nemo.run("SADD k own"), ":1"));
+    assert!(!goes_on);
+    assert_eq!(nemo.run("SMEMBERS k"), "*1 $3 own");
+    assert_eq!(nemo.findings(7), [""; 0]);
 }

@@ -104,11 +104,12 @@ impl Camellia {
         let Some((key, _)) = transaction.first(self.kv, KeyRange::all(), Direction::Forward)? else { return Ok(()) };
         if self.rows.decode(&key).is_err() {
             let other = Rows { has_slot_prefix: !self.rows.has_slot_prefix, ..self.rows.clone() };
-            return Err(Error::client(match (other.decode(&key), self.rows.has_slot_prefix) {
-                (Ok(_), true) => "ERR the rows of this database have no slot prefix",
-                (Ok(_), false) => "ERR the rows of this database have a slot prefix",
-                (Err(_), _) => "ERR this is no database of the layout camellia",
-            }));
+            return match (other.decode(&key), self.rows.has_slot_prefix) {
+                (Ok(_), true) => Err(Error::client("ERR the rows of this database have no slot prefix")),
+                (Ok(_), false) => Err(Error::client("ERR the rows of this database have a slot prefix")),
+                // A damaged row is for the check to name.
+                (Err(_), _) => Ok(()),
+            };
         }
         let metas = KeyRange::prefix(&self.rows.tagged(Tag::Meta));
         let first = if self.rows.has_slot_prefix { None } else { transaction.first(self.kv, metas, Direction::Forward)? };

@@ -270,6 +270,7 @@ impl KeyMeta {
             (Kind::String, COUNTED) => return Ok(Meta { expire_at_ms, body: Body::String(self.extra.clone()) }),
             // Sorted sets of the old version 1 counted, and were stored otherwise.
             (Kind::SortedSet, UNCOUNTED) if !self.extra.is_empty() => return Err(old),
+            (Kind::Hash | Kind::Set, UNCOUNTED) if !self.extra.is_empty() => return Err(Flaw { offset: 18, what: "trailing bytes" }),
             (Kind::Hash | Kind::Set | Kind::SortedSet, COUNTED) => {
                 let mut reader = Reader::new(&self.extra);
                 let flaw = Flaw { offset: 18, what: "not a count" };

@@ -501,7 +501,8 @@ impl Layout for Nemo {
         let Some(database) = self.database(collection.kind) else { return Ok(()) };
         check_user_key(&at.key)?;
         // Somebody has made the key meanwhile: its elements could not be told from the ones to come.
-        if is_first && self.next_version(transaction, at, collection.kind, now_ms, &mut || Ok(0))? != collection.version {
+        let is_taken = |head: Head| head.count > 0 || u64::from(head.trailer.version) > collection.version;
+        if is_first && database.head(transaction, at)?.is_some_and(is_taken) {
             return Err(StoreError::Conflict.into());
         }
         let until_ms = now_ms.saturating_add(UNFINISHED_FOR_MS);

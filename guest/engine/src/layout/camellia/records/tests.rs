@@ -118,6 +118,7 @@ fn what_is_no_row_of_the_format_is_named() {
         ("01 01 0000018fd3abc200 ffffffffffffffff", "an encode version of release 1.2.28 or older, or one that is unknown"),
         ("02 02 0000018fd3abc200 ffffffffffffffff 00000001", "an encode version of release 1.2.28 or older, or one that is unknown"),
         ("01 03 0000018fd3abc200 ffffffffffffffff 00000001", "an encode version of release 1.2.28 or older, or one that is unknown"),
+        ("01 02 0000018fd3abc200 ffffffffffffffff 00", "trailing bytes"),
         ("00 02 0000018fd3abc200 ffffffffffffffff 000001", "not a count"),
         ("00 02 0000018fd3abc200 ffffffffffffffff ffffffff", "not a count"),
         ("00 02 0000018fd3abc200 ffffffffffffffff 0000000100", "trailing bytes"),
