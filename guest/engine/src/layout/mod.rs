@@ -474,19 +474,13 @@ pub trait Layout {
     // Records as people see them.
 
     /// The name of one of the layout's keyspaces.
-    fn keyspace_name(&self, _keyspace: Keyspace) -> &str {
-        ""
-    }
+    fn keyspace_name(&self, keyspace: Keyspace) -> &str;
 
-    /// All ranges that hold records of a user key, those of `metas` (what [`Layout::find`] returned, for each namespace) first: the meta record, sub-records,
-    /// indexes, garbage. Dead ones too, where the user key leads to them. Ranges may turn out to be empty.
-    fn records_of(&self, _at: &KeyAt, _metas: &[Meta]) -> Vec<RecordRange> {
-        Vec::new()
-    }
+    /// All ranges that hold records of a user key, those of `metas` (what [`Layout::find`] returned, for each namespace) first: the meta
+    /// record, sub-records, indexes, garbage. Dead ones too, where the user key leads to them. Ranges may turn out to be empty.
+    fn records_of(&self, at: &KeyAt, metas: &[Meta]) -> Vec<RecordRange>;
 
     /// Takes a record apart, also a damaged one or one of another keyspace. `kind` is that of the collection which a sub-record belongs to,
     /// where the caller knows it; a layout whose records do not tell guesses without, and says so in the note.
-    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], _kind: Option<Kind>) -> Anatomy {
-        Anatomy::new(keyspace, anatomy::Walk::new(key), anatomy::Walk::new(value), "")
-    }
+    fn describe(&self, keyspace: &str, key: &[u8], value: &[u8], kind: Option<Kind>) -> Anatomy;
 }
