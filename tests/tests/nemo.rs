@@ -511,6 +511,24 @@ fn the_records_of_a_key_say_what_they_are() {
     assert_eq!(shown, expected);
 }
 
+#[test]
+fn a_list_in_a_circle_is_an_error_and_no_endless_walk() {
+    let huge = "ffffffffffffff0f";
+    let head = format!("{huge}.0100000000000000.0200000000000000.{huge}.5a55016b.00000000");
+    let circle = records(
+        "list/default",
+        &[
+            ("4c.6b", head.as_str()),
+            ("6c.01.6b.0100000000000000", "0200000000000000.0200000000000000.61.5a55016b.00000000"),
+            ("6c.01.6b.0200000000000000", "0100000000000000.0100000000000000.62.5a55016b.00000000"),
+        ],
+    );
+    for command in ["LRANGE k 0 -1", "LINDEX k 1000000", "LPOS k x", "LREM k 0 x", "LREM k -1 x", "SORT k ALPHA"] {
+        let reply = opened(&circle, NOW_MS).run(command);
+        assert!(reply.starts_with("-ERR corrupt record: "), "{command}: {reply}");
+    }
+}
+
 /// Begins to write a set under `k` in parts. Returns whether that may go on at the end of `meanwhile`.
 fn begun_set(opened: &mut Opened, meanwhile: fn(&mut Opened)) -> bool {
     let mut store = opened.store.clone();

@@ -2,7 +2,7 @@
 //! is, and a rank is found by following links from the nearer end.
 
 use super::{Collection, End, INDEX_OVERFLOW, KeyAt, ListAlgorithm, ListHead, ListWalk, Side};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -49,6 +49,9 @@ pub trait LinkedRecords {
     /// # Errors
     /// Store errors.
     fn delete_node(&self, transaction: &mut Transaction<'_>, at: &KeyAt, number: u64) -> Result<()>;
+
+    /// The error for a node that does not lead back to the one that leads to it.
+    fn not_linked_back(&self, at: &KeyAt, number: u64) -> Error;
 }
 
 /// The algorithm of linked lists, on these records.
@@ -81,17 +84,35 @@ impl Ends {
 }
 
 impl<R: LinkedRecords> Linked<R> {
-    /// The number of the node at a rank.
-    fn seek(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<u64> {
+    /// The node at a rank, and its number.
+    fn seek(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<(u64, Node)> {
         let ends = Ends::of(list);
         let from_right = list.count.saturating_sub(1).saturating_sub(rank);
         let (mut number, steps, direction) =
             if rank <= from_right { (ends.left, rank, Direction::Forward) } else { (ends.right, from_right, Direction::Reverse) };
+        let mut from = NONE;
         for _ in 0..steps {
-            let node = self.0.node(transaction, at, list, number)?;
-            number = node.neighbour(direction);
+            let node = self.linked_node(transaction, at, list, number, (from, direction))?;
+            (from, number) = (number, node.neighbour(direction));
         }
-        Ok(number)
+        Ok((number, self.linked_node(transaction, at, list, number, (from, direction))?))
+    }
+
+    /// The node that a walk comes to. It must lead back to the one before, so that no damage leads a walk in a circle.
+    fn linked_node(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        list: &Collection,
+        number: u64,
+        (from, direction): (u64, Direction),
+    ) -> Result<Node> {
+        let node = self.0.node(transaction, at, list, number)?;
+        let back = match direction {
+            Direction::Forward => node.previous,
+            Direction::Reverse => node.next,
+        };
+        if back == from { Ok(node) } else { Err(self.0.not_linked_back(at, number)) }
     }
 
     /// Changes a node; nothing where `number` is that of none.
@@ -164,13 +185,11 @@ impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
     }
 
     fn get(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<Bytes> {
-        let number = self.seek(transaction, at, list, rank)?;
-        Ok(self.0.node(transaction, at, list, number)?.element)
+        Ok(self.seek(transaction, at, list, rank)?.1.element)
     }
 
     fn put(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64, element: Bytes) -> Result<()> {
-        let number = self.seek(transaction, at, list, rank)?;
-        let node = self.0.node(transaction, at, list, number)?;
+        let (number, node) = self.seek(transaction, at, list, rank)?;
         self.0.put_node(transaction, at, list, number, &Node { element, ..node })
     }
 
@@ -203,8 +222,7 @@ impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
         side: Side,
         element: Bytes,
     ) -> Result<Collection> {
-        let number = self.seek(transaction, at, list, pivot)?;
-        let pivot = self.0.node(transaction, at, list, number)?;
+        let (number, pivot) = self.seek(transaction, at, list, pivot)?;
         let (previous, next) = match side {
             Side::Before => (pivot.previous, number),
             Side::After => (number, pivot.next),
@@ -215,7 +233,7 @@ impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
     fn remove(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: &[u64]) -> Result<Collection> {
         let (Some(first), Some(last)) = (ranks.first(), ranks.last()) else { return Ok(*list) };
         let mut doomed = ranks.iter().peekable();
-        let mut number = self.seek(transaction, at, list, *first)?;
+        let (mut number, _) = self.seek(transaction, at, list, *first)?;
         let mut rest = *list;
         for rank in *first..=*last {
             let next = self.0.node(transaction, at, list, number)?.next;
@@ -238,7 +256,7 @@ impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
         direction: Direction,
         _expected: u64,
     ) -> Result<Box<dyn ListWalk + 'l>> {
-        Ok(Box::new(Walk { lists: self, at: at.clone(), list: *list, ranks, direction, number: None }))
+        Ok(Box::new(Walk { lists: self, at: at.clone(), list: *list, ranks, direction, ahead: None }))
     }
 }
 
@@ -248,8 +266,8 @@ struct Walk<'l, R> {
     list: Collection,
     ranks: Range<u64>,
     direction: Direction,
-    /// The node to come; `None` before the first.
-    number: Option<u64>,
+    /// The node passed last, and the one to come; `None` before the first.
+    ahead: Option<(u64, u64)>,
 }
 
 impl<R: LinkedRecords> ListWalk for Walk<'_, R> {
@@ -259,12 +277,12 @@ impl<R: LinkedRecords> ListWalk for Walk<'_, R> {
             Direction::Reverse => self.ranks.next_back(),
         };
         let Some(rank) = rank else { return Ok(None) };
-        let number = match self.number {
-            Some(number) => number,
-            None => self.lists.seek(transaction, &self.at, &self.list, rank)?,
+        let Self { lists, at, list, direction, .. } = self;
+        let (number, node) = match self.ahead {
+            Some((from, number)) => (number, lists.linked_node(transaction, at, list, number, (from, *direction))?),
+            None => lists.seek(transaction, at, list, rank)?,
         };
-        let node = self.lists.0.node(transaction, &self.at, &self.list, number)?;
-        self.number = Some(node.neighbour(self.direction));
+        self.ahead = Some((number, node.neighbour(*direction)));
         Ok(Some((rank, node.element)))
     }
 }

@@ -3,7 +3,7 @@
 use super::records::{self, Head, Tag, Trailer};
 use super::{corrupt, keyspace, version_of};
 use crate::codec::Flaw;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::lists::{LinkedRecords, Node};
 use crate::layout::records::{Choice, Record, Verdict};
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, Names, RecordKey, RecordRange};
@@ -117,6 +117,14 @@ impl LinkedRecords for Database {
     fn put_node(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, number: u64, node: &Node) -> Result<()> {
         let key = records::encode_node_key(&at.key, number);
         self.put_element(transaction, at, list, key, &records::encode_node(node))
+    }
+
+    fn not_linked_back(&self, at: &KeyAt, number: u64) -> Error {
+        corrupt(
+            self.name(),
+            &records::encode_node_key(&at.key, number),
+            Flaw { offset: 0, what: "a node that its neighbour does not know" },
+        )
     }
 
     fn delete_node(&self, transaction: &mut Transaction<'_>, at: &KeyAt, number: u64) -> Result<()> {
