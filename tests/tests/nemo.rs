@@ -548,3 +548,16 @@ fn what_is_being_written_is_nobodys_until_it_is_whole_and_swept_when_it_was_give
     assert_eq!(nemo.run("SMEMBERS k"), "*1 $3 own");
     assert_eq!(nemo.findings(7), [""; 0]);
 }
+
+#[test]
+fn a_list_that_lrem_empties_keeps_a_version_that_is_ahead_of_the_clock() {
+    let mut nemo = opened(&[], NOW_MS);
+    // Each removal takes the next version, whatever the clock says.
+    for command in ["RPUSH l a b c", "DEL l", "RPUSH l a b c", "DEL l", "RPUSH l x", "LREM l 0 x"] {
+        assert!(!nemo.run(command).starts_with('-'), "{command}");
+    }
+    // Else the nodes of the removed lists would be its own.
+    assert_eq!(nemo.run("RPUSH l y"), ":1");
+    assert_eq!(nemo.findings(100), [""; 0]);
+    assert_eq!(nemo.run("LRANGE l 0 -1"), "*1 $1 y");
+}
