@@ -9,7 +9,9 @@ use orbweaver_engine::resp::{Value, render_human};
 use crate::client::Args;
 use crate::compare::{Exchange, first_difference, is_queued, same};
 use crate::generator;
-use crate::known_differences::explanation;
+use crate::known_differences::{KnownDifference, explanation};
+use crate::layouts::fit::Fit;
+use crate::layouts::{differences, refusals};
 use crate::sequence::{Block, Step, run};
 use crate::target::Target;
 
@@ -28,13 +30,24 @@ pub struct Plan {
     pub max_reports: usize,
     /// Leave out what consists of other commands than these, when there are any; in capitals.
     pub only: Vec<String>,
+    /// What is compared is this layout, of which not all can be asked.
+    pub layout: Option<ForeignLayout>,
+}
+
+/// A layout that is held against Redis.
+#[derive(Clone, Debug)]
+pub struct ForeignLayout {
+    /// The layout's name.
+    pub name: String,
+    /// What is changed in sequences for it.
+    pub fit: Fit,
 }
 
 impl Plan {
     /// `commands` commands from seed 1 on, until the first difference.
     #[must_use]
     pub fn new(commands: usize) -> Self {
-        Self { seed: 1, commands, max_reports: 1, only: Vec::new() }
+        Self { seed: 1, commands, max_reports: 1, only: Vec::new(), layout: None }
     }
 
     /// As [`Self::new`], changed by `ORBWEAVER_SEED`, `ORBWEAVER_COMMANDS`, `ORBWEAVER_REPORTS` and `ORBWEAVER_ONLY` (names of commands
@@ -54,6 +67,7 @@ impl Plan {
             max_reports: size("ORBWEAVER_REPORTS", 1),
             only: std::env::var("ORBWEAVER_ONLY")
                 .map_or_else(|_| Vec::new(), |names| names.split(',').map(str::to_ascii_uppercase).collect()),
+            layout: None,
         }
     }
 }
@@ -67,6 +81,8 @@ pub struct Summary {
     pub by_command: BTreeMap<String, Count>,
     /// How often each known difference was met, by its reason.
     pub known: BTreeMap<&'static str, usize>,
+    /// How often the layout had no room for something, by command and by what it says: these are not compared.
+    pub refusals: BTreeMap<(String, String), usize>,
     /// The differences: a script for each, that shows it and says how to repeat it.
     pub reports: Vec<String>,
 }
@@ -93,13 +109,14 @@ pub fn compare(redis: &mut dyn Target, other: &mut dyn Target, plan: &Plan) -> i
         }
         let mut blocks = generator::sequence(seed, SEQUENCE_LENGTH);
         blocks.retain(|block| plan.only.is_empty() || block.iter().all(|step| plan.only.contains(&name_of(&step.command))));
-        let steps = blocks.concat();
-        let found = Pair { redis, other }.difference(&steps, &mut summary)?;
-        summary.commands += steps.len();
+        if let Some(layout) = &plan.layout {
+            layout.fit.apply(seed, &mut blocks);
+        }
+        let found = Pair { redis, other, layout: plan.layout.as_ref() }.difference(blocks.concat(), &mut summary)?;
         if let Some(difference) = found
             && !reported.contains(&difference.name)
         {
-            summary.reports.push(shortest_script(&mut Pair { redis, other }, seed, blocks, &difference)?);
+            summary.reports.push(shortest_script(&mut Pair { redis, other, layout: plan.layout.as_ref() }, seed, blocks, &difference)?);
             reported.push(difference.name);
         }
     }
@@ -108,8 +125,8 @@ pub fn compare(redis: &mut dyn Target, other: &mut dyn Target, plan: &Plan) -> i
 
 /// The first difference in a sequence.
 struct Difference {
-    /// How many steps it takes to see it.
-    steps: usize,
+    /// The steps that it takes to see it.
+    steps: Vec<Step>,
     /// The command that answered otherwise: inside of an EXEC, not the EXEC.
     name: String,
     /// Both its replies, as lines of a report.
@@ -119,19 +136,22 @@ struct Difference {
 struct Pair<'a> {
     redis: &'a mut dyn Target,
     other: &'a mut dyn Target,
+    layout: Option<&'a ForeignLayout>,
 }
 
 impl Pair<'_> {
-    fn difference(&mut self, steps: &[Step], summary: &mut Summary) -> io::Result<Option<Difference>> {
-        let (redis, other) = (run(self.redis, steps)?, run(self.other, steps)?);
+    fn difference(&mut self, steps: Vec<Step>, summary: &mut Summary) -> io::Result<Option<Difference>> {
+        let (steps, other) = refusals::run_without(self.other, steps, &mut |step, text| summary.count_refusal(step, text))?;
+        let redis = run(self.redis, &steps)?;
+        summary.commands += steps.len();
         let mut last = None;
-        let step = first_difference(steps, &redis, &other, &mut |exchange, before| {
+        let step = first_difference(&steps, &redis, &other, &mut |exchange, before| {
             last = Some(exchange);
             summary.count(&exchange);
-            same(&exchange, before.as_ref()) || summary.is_known(&exchange)
+            same(&exchange, before.as_ref()) || summary.is_known(self.layout, &exchange)
         });
         Ok(step.zip(last).map(|(step, last)| Difference {
-            steps: step + 1,
+            steps: steps[..=step].to_vec(),
             name: last.name(),
             replies: format!("# Redis:\n{}# the other:\n{}", shown("# ", last.redis), shown("# ", last.other)),
         }))
@@ -148,8 +168,13 @@ impl Summary {
         count.errors += usize::from(matches!(exchange.redis, Value::Error(_)));
     }
 
-    fn is_known(&mut self, exchange: &Exchange<'_>) -> bool {
-        let known = explanation(exchange);
+    fn count_refusal(&mut self, step: &Step, text: &str) {
+        *self.refusals.entry((name_of(&step.command), text.to_owned())).or_default() += 1;
+    }
+
+    fn is_known(&mut self, layout: Option<&ForeignLayout>, exchange: &Exchange<'_>) -> bool {
+        let of_layout = || layout.and_then(|layout| differences::explanation(&layout.name, exchange));
+        let known: Option<&KnownDifference> = explanation(exchange).or_else(of_layout);
         if let Some(known) = known {
             *self.known.entry(known.reason).or_default() += 1;
         }
@@ -186,14 +211,13 @@ fn shrink(mut blocks: Vec<Block>, mut fails: impl FnMut(&[Block]) -> io::Result<
 /// A script that shows the difference, with the replies of Redis.
 fn shortest_script(pair: &mut Pair<'_>, seed: u64, blocks: Vec<Block>, found: &Difference) -> io::Result<String> {
     let blocks = shrink(blocks, |blocks| {
-        let again = pair.difference(&blocks.concat(), &mut Summary::default())?;
+        let again = pair.difference(blocks.concat(), &mut Summary::default())?;
         Ok(again.is_some_and(|again| again.name == found.name))
     })?;
-    let mut steps = blocks.concat();
-    let again = pair.difference(&steps, &mut Summary::default())?;
-    steps.truncate(again.as_ref().map_or(found.steps, |again| again.steps));
+    let again = pair.difference(blocks.concat(), &mut Summary::default())?;
+    let steps = &again.as_ref().unwrap_or(found).steps;
     let mut out = format!("# repeat with ORBWEAVER_SEED={seed} ORBWEAVER_COMMANDS=1\n");
-    for (step, reply) in steps.iter().zip(run(pair.redis, &steps)?) {
+    for (step, reply) in steps.iter().zip(run(pair.redis, steps)?) {
         let _ = write!(out, "{step}\n{}", shown("> ", &reply));
     }
     out.push_str(if again.is_some() { "" } else { "# it did not happen again\n" });

@@ -20,6 +20,7 @@ const CLIENT: &str = "in-process";
 /// An engine with an empty store, made anew by every [`Target::reset`].
 pub struct EngineTarget {
     engine: Engine,
+    store: MemoryStore,
     settings: Settings,
     connections: Vec<u64>,
     last_connection: u64,
@@ -34,8 +35,21 @@ impl EngineTarget {
     /// When the engine cannot open an empty store.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let engine = Engine::open(Box::new(MemoryStore::new()), Box::new(SystemEnvironment::default()), settings.clone());
-        Self { engine: engine.expect("an empty store opens"), settings, connections: Vec::new(), last_connection: 0, messages: Vec::new() }
+        let store = MemoryStore::new();
+        let engine = Engine::open(Box::new(store.clone()), Box::new(SystemEnvironment::default()), settings.clone());
+        let engine = engine.expect("an empty store opens");
+        Self { engine, store, settings, connections: Vec::new(), last_connection: 0, messages: Vec::new() }
+    }
+
+    /// The engine, for what is no command.
+    pub fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// What the engine is on.
+    #[must_use]
+    pub const fn store(&self) -> &MemoryStore {
+        &self.store
     }
 
     /// Hands over what a fresh connection's socket might deliver, in parts of at most `part` bytes. Returns the replies undecoded; what

@@ -10,7 +10,7 @@ use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::{MemoryStore, Order, Scope, Store};
 use orbweaver_engine::transaction::Transaction;
 
-use crate::client::encode_command;
+use crate::client::{Args, encode_command};
 use crate::golden::Clock;
 use crate::logical::{self, Entry};
 use crate::readers::Record;
@@ -42,39 +42,44 @@ impl Opened {
         Self { store, engine, clock }
     }
 
+    /// Opens the layout of the settings on a store that holds these records and no others.
+    ///
+    /// # Errors
+    /// Those of the layout.
+    ///
+    /// # Panics
+    /// When the store refuses a record.
+    pub fn open(settings: &Settings, records: &[Record], now_ms: u64) -> Result<Self> {
+        let store = store(&settings.layout, records);
+        let clock = Clock::at(now_ms);
+        let engine = Engine::open(Box::new(store.clone()), Box::new(clock.clone()), settings.clone())?;
+        Ok(Self { store, engine, clock })
+    }
+
     /// The reply to a command whose words have spaces between them, `''` for the empty one; line ends are shown as spaces.
     pub fn run(&mut self, command: &str) -> String {
         let word = |word: &str| if word == "''" { Vec::new() } else { word.as_bytes().to_vec() };
-        let input = encode_command(&command.split(' ').map(word).collect::<Vec<_>>()).into();
-        self.engine.connect(CONNECTION, "in-process", None);
-        let answers = self.engine.exchange(&[Delivery { connection: CONNECTION, input }]).answers;
-        self.engine.disconnect(CONNECTION);
-        let reply = answers.into_iter().flat_map(|answer| answer.output).collect::<Vec<_>>();
+        let reply = self.call(&command.split(' ').map(word).collect());
         String::from_utf8_lossy(&reply).trim_end().replace("\r\n", " ")
     }
 
-    /// What a dump says.
-    ///
-    /// # Panics
-    /// When a record is corrupt.
-    pub fn contents(&mut self) -> Vec<Entry> {
-        let dump = self.engine.dump(&mut Vec::new(), 1 << 30).expect("the database is sound");
-        logical::from_dump(std::str::from_utf8(&dump).expect("JSON").lines()).expect("a dump")
+    /// The reply to a command as it is sent, on a connection of its own.
+    pub fn call(&mut self, command: &Args) -> Vec<u8> {
+        let input = encode_command(command).into();
+        self.engine.connect(CONNECTION, "in-process", None);
+        let answers = self.engine.exchange(&[Delivery { connection: CONNECTION, input }]).answers;
+        self.engine.disconnect(CONNECTION);
+        answers.into_iter().flat_map(|answer| answer.output).collect()
     }
 
-    /// What the check finds, a line each, in steps of about `budget` records.
-    ///
-    /// # Panics
-    /// When it fails.
+    /// As [`contents`].
+    pub fn contents(&mut self) -> Vec<Entry> {
+        contents(&mut self.engine)
+    }
+
+    /// As [`findings`].
     pub fn findings(&mut self, budget: usize) -> Vec<String> {
-        let (mut cursor, mut findings) = (Vec::new(), Vec::new());
-        loop {
-            let found = self.engine.check(&mut cursor, budget).expect("the check goes through");
-            findings.extend(found.into_iter().map(|found| format!("{} {:?}: {}", found.keyspace, found.key, found.what)));
-            if cursor.is_empty() {
-                return findings;
-            }
-        }
+        findings(&mut self.engine, budget)
     }
 
     /// Sweeps until there is no more to do at once. Returns how many keys and records that has removed.
@@ -98,6 +103,30 @@ impl Opened {
 pub fn fields(anatomy: &Anatomy) -> String {
     let shown = |runs: &[Run]| runs.iter().map(|run| format!("{} {}", run.field, run.shown)).collect::<Vec<_>>().join(", ");
     format!("{} -> {}", shown(&anatomy.key_runs), shown(&anatomy.value_runs))
+}
+
+/// What a dump says.
+///
+/// # Panics
+/// When a record is corrupt.
+pub fn contents(engine: &mut Engine) -> Vec<Entry> {
+    let dump = engine.dump(&mut Vec::new(), 1 << 30).expect("the database is sound");
+    logical::from_dump(std::str::from_utf8(&dump).expect("JSON").lines()).expect("a dump")
+}
+
+/// What the check finds, a line each, in steps of about `budget` records.
+///
+/// # Panics
+/// When it fails.
+pub fn findings(engine: &mut Engine, budget: usize) -> Vec<String> {
+    let (mut cursor, mut findings) = (Vec::new(), Vec::new());
+    loop {
+        let found = engine.check(&mut cursor, budget).expect("the check goes through");
+        findings.extend(found.into_iter().map(|found| format!("{} {:?}: {}", found.keyspace, found.key, found.what)));
+        if cursor.is_empty() {
+            return findings;
+        }
+    }
 }
 
 /// The order of a keyspace by its name.

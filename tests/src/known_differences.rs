@@ -6,6 +6,7 @@ use orbweaver_engine::resp::Value;
 use crate::compare::{Exchange, Watch};
 
 /// A difference that is wanted.
+#[derive(Clone, Copy)]
 pub struct KnownDifference {
     /// Why.
     pub reason: &'static str,

@@ -8,7 +8,7 @@
 //! these are wanted, and [`differential`] drives it all and shrinks what fails.
 //!
 //! The foreign layouts: [`readers`] make [`logical`] contents from raw records, those of the databases in [`fixtures`] and those that
-//! [`golden`] scripts must leave.
+//! [`golden`] scripts must leave. [`layouts`] is what the differential test needs to know of them.
 
 pub mod client;
 pub mod compare;
@@ -19,6 +19,7 @@ pub mod foreign;
 pub mod generator;
 pub mod golden;
 pub mod known_differences;
+pub mod layouts;
 pub mod logical;
 pub mod model;
 pub mod offline;

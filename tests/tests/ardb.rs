@@ -9,9 +9,9 @@ use orbweaver_engine::layout::ardb::Ardb;
 use orbweaver_engine::session::Engine;
 use orbweaver_engine::settings::Settings;
 use orbweaver_engine::store::{Limits, Store};
-use orbweaver_tests::fixtures::{self, expected};
+use orbweaver_tests::fixtures;
 use orbweaver_tests::foreign::{self, Opened};
-use orbweaver_tests::golden::{self, Clock};
+use orbweaver_tests::golden::Clock;
 use orbweaver_tests::readers::{Record, read};
 
 const LAYOUT: &str = "ardb";
@@ -40,33 +40,10 @@ fn record(key: &str, value: &str) -> Record {
 }
 
 #[test]
-fn a_database_of_the_real_program_holds_what_is_expected() {
-    let mut opened = opened(&fixture());
-    assert_eq!(opened.contents(), expected(LAYOUT, "rocksdb").live);
-    for budget in [1, 7, 10_000] {
-        assert_eq!(opened.findings(budget), [""; 0], "{budget} records a step");
-    }
-    assert_eq!(foreign::records(&opened.store).len(), fixture().len(), "reading changes nothing");
-}
-
-#[test]
 fn the_order_of_the_real_program_is_that_of_the_memory_store() {
     for (name, stored) in opened(&fixture()).store.contents() {
         let listed = fixture().into_iter().filter(|record| record.keyspace == name).map(|record| (record.key, record.value));
         assert_eq!(stored, listed.collect::<Vec<_>>());
-    }
-}
-
-#[test]
-fn scripts_leave_the_golden_records() {
-    for golden in golden::all(LAYOUT) {
-        let mut opened = opened(&[]);
-        golden.replay(&mut opened.engine, &opened.clock);
-        let records = foreign::records(&opened.store);
-        assert_eq!(golden.differences(&records), "", "{}", golden.name);
-        let now_ms = i64::try_from(golden.now_ms()).expect("a time of our days");
-        assert_eq!(opened.contents(), read(LAYOUT, &records, now_ms).live, "{}", golden.name);
-        assert_eq!(opened.findings(100), [""; 0], "{}", golden.name);
     }
 }
 

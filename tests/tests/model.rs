@@ -2,7 +2,8 @@
 
 use orbweaver_engine::store::conformance::Subject;
 use orbweaver_engine::store::{MemoryStore, Store, StoreError};
-use orbweaver_tests::model::{Plan, prove};
+use orbweaver_tests::layouts;
+use orbweaver_tests::model::{Plan, prove, prove_on};
 
 /// A store that stays when its handles go: opening the engine again finds what it left.
 struct InMemory(MemoryStore);
@@ -24,5 +25,17 @@ fn pipelines_do_what_plain_maps_do() {
 fn commands_with_a_transaction_each_do_what_plain_maps_do() {
     for seed in 1..=4 {
         prove(&mut InMemory(MemoryStore::new()), Plan { seed, commands: 10_000, together: 1, reopen_after: 1000 });
+    }
+}
+
+#[test]
+fn every_layout_does_what_plain_maps_do() {
+    for settings in layouts::all() {
+        for (seed, together) in [(1, 150), (2, 1)] {
+            let plan = Plan { seed, commands: 10_000, together, reopen_after: 1000 };
+            let refused = prove_on(&settings, &mut InMemory(MemoryStore::new()), plan);
+            println!("{}: {} commands, {together} together; {refused} refused", layouts::name(&settings), plan.commands);
+            assert!(refused * 3 < plan.commands, "{refused} refused");
+        }
     }
 }

@@ -16,11 +16,17 @@ const LARGE: std::ops::Range<usize> = 300..700;
 
 pub struct Generator {
     random: Rng,
+    /// Of expiries, all but a few are multiples of this.
+    unit_ms: u64,
 }
 
 impl Generator {
-    pub fn new(seed: u64) -> Self {
-        Self { random: Rng::with_seed(seed) }
+    pub fn new(seed: u64, unit_ms: u64) -> Self {
+        Self { random: Rng::with_seed(seed), unit_ms }
+    }
+
+    pub fn number(&mut self) -> u64 {
+        self.random.u64(..)
     }
 
     /// A number below `limit`.
@@ -97,14 +103,24 @@ impl Generator {
 
     /// A time that is past, or will be soon.
     fn time(&mut self, now_ms: u64) -> Word {
-        (now_ms - 500 + self.random.u64(..5000)).to_string().into_bytes()
+        let at_ms = now_ms - 500 + self.random.u64(..5000);
+        self.rounded(at_ms)
+    }
+
+    /// The next time that a layout has room for, or, now and then, one that it may not have.
+    fn rounded(&mut self, at_ms: u64) -> Word {
+        let is_fit = self.unit_ms == 1 || self.below(10) > 0;
+        (if is_fit { at_ms.next_multiple_of(self.unit_ms) } else { at_ms }).to_string().into_bytes()
     }
 
     fn on_strings(&mut self, now_ms: u64) -> Args {
         let (key, name) = (self.key(), self.name());
         match self.below(12) {
             0 | 1 => words("SET", [key, name]),
-            2 => words("SET", [key, name, b"PXAT".to_vec(), (now_ms + self.random.u64(1..5000)).to_string().into()]),
+            2 => {
+                let at_ms = now_ms + self.random.u64(1..5000);
+                words("SET", [key, name, b"PXAT".to_vec(), self.rounded(at_ms)])
+            }
             3 => words("GET", [key]),
             4 => words("GETDEL", [key]),
             5 => words("STRLEN", [key]),

@@ -52,7 +52,7 @@ fn copy(model: &mut Model, from: &[u8], to: &[u8]) -> bool {
 fn expire_at(model: &mut Model, key: &[u8], at_ms: u64) -> bool {
     let Some(entry) = model.keys.get_mut(key) else { return false };
     entry.expire_at_ms = Some(at_ms);
-    if at_ms <= model.now_ms {
+    if at_ms <= model.rules.base_ms(model.now_ms) {
         model.keys.remove(key);
     }
     true

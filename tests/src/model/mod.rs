@@ -12,11 +12,12 @@ mod sets;
 mod sorted_sets;
 mod strings;
 
-pub use prove::{Plan, prove};
+pub use prove::{Plan, prove, prove_on};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
+use orbweaver_engine::layout::expiry::ExpiryRules;
 use orbweaver_engine::resp::Value;
 
 /// A byte string: a key, a member, an element.
@@ -88,24 +89,26 @@ struct Entry {
 }
 
 /// One db.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Model {
     /// Unix time in milliseconds.
     now_ms: u64,
     keys: BTreeMap<Word, Entry>,
+    /// When keys are gone.
+    rules: ExpiryRules,
 }
 
 impl Model {
-    /// An empty db at a time.
+    /// An empty db at a time, whose keys expire by these rules.
     #[must_use]
-    pub fn new(now_ms: u64) -> Self {
-        Self { now_ms, keys: BTreeMap::new() }
+    pub const fn new(now_ms: u64, rules: ExpiryRules) -> Self {
+        Self { now_ms, keys: BTreeMap::new(), rules }
     }
 
     /// Lets time pass. A key is gone once its time is past.
     pub fn wait_until(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
-        self.keys.retain(|_, entry| entry.expire_at_ms.is_none_or(|at| at >= now_ms));
+        self.keys.retain(|_, entry| entry.expire_at_ms.is_none_or(|at| !self.rules.is_past(at, now_ms)));
     }
 
     /// Does what a command does, and returns its reply in RESP2.

@@ -5,15 +5,20 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use orbweaver_engine::environment::{Environment, HeldEnvironment};
+use orbweaver_engine::layout;
 use orbweaver_engine::resp::{Value, render_human};
 use orbweaver_engine::session::{Delivery, Engine};
 use orbweaver_engine::settings::Settings;
+use orbweaver_engine::store::MemoryStore;
 use orbweaver_engine::store::conformance::Subject;
 
 use super::Model;
 use super::generator::Generator;
 use crate::client::{Args, args, encode_command};
+use crate::compare::{Exchange, Watch, same};
 use crate::engine_target::decode_all;
+use crate::layouts::fit::Fit;
+use crate::layouts::refusals;
 use crate::sequence::Step;
 
 const CONNECTION: u64 = 1;
@@ -56,10 +61,22 @@ impl Environment for Clock {
 /// # Panics
 /// When a reply differs, when the data differs after reopening, or when a check finds something.
 pub fn prove(subject: &mut dyn Subject, plan: Plan) {
+    prove_on(&Settings::default(), subject, plan);
+}
+
+/// As [`prove`], with the layout of the settings. What it refuses is left out; returns how many commands that were.
+///
+/// # Panics
+/// As [`prove`].
+pub fn prove_on(settings: &Settings, subject: &mut dyn Subject, plan: Plan) -> usize {
+    let layout = layout::open(settings, &mut MemoryStore::new()).expect("an empty store opens");
+    let rules = layout.expiry_rules();
+    let kind = Layout { settings: settings.clone(), fit: Fit::of(layout.as_ref()), has_namespaces: !layout.namespaces().is_empty() };
     let now_ms = Rc::new(Cell::new(START_MS));
-    let (mut generator, mut model) = (Generator::new(plan.seed), Model::new(START_MS));
+    let (mut generator, mut model) = (Generator::new(plan.seed, rules.unit_ms), Model::new(START_MS, rules));
+    let mut refused = 0;
     for done in (0..plan.commands).step_by(plan.reopen_after) {
-        let mut run = Run::open(subject, &now_ms, plan);
+        let mut run = Run::open(subject, &now_ms, plan, &kind);
         run.compare_everything(&mut model);
         let mut left = plan.reopen_after;
         while left > 0 {
@@ -70,7 +87,8 @@ pub fn prove(subject: &mut dyn Subject, plan: Plan) {
                 run.sweep_some();
             }
             let count = (1 + generator.below(plan.together)).min(left);
-            let commands: Vec<Args> = (0..count).map(|_| generator.command(now_ms.get())).collect();
+            let mut commands: Vec<Args> = (0..count).map(|_| generator.command(now_ms.get())).collect();
+            commands.iter_mut().for_each(|command| kind.fit.apply_to_one(generator.number(), command));
             run.compare(&mut model, &commands);
             left -= count;
         }
@@ -78,24 +96,36 @@ pub fn prove(subject: &mut dyn Subject, plan: Plan) {
         if done + plan.reopen_after >= plan.commands {
             run.compare_everything(&mut model);
         }
+        refused += run.refused;
         drop(run);
         subject.reopen().expect("the store opens again");
     }
+    refused
 }
 
-struct Run {
+/// What is opened, and what that means for commands and replies.
+struct Layout {
+    settings: Settings,
+    fit: Fit,
+    has_namespaces: bool,
+}
+
+struct Run<'r> {
     engine: Engine,
     now_ms: Rc<Cell<u64>>,
     plan: Plan,
+    layout: &'r Layout,
+    /// How many commands the layout had no room for.
+    refused: usize,
 }
 
-impl Run {
-    fn open(subject: &dyn Subject, now_ms: &Rc<Cell<u64>>, plan: Plan) -> Self {
+impl<'r> Run<'r> {
+    fn open(subject: &dyn Subject, now_ms: &Rc<Cell<u64>>, plan: Plan, layout: &'r Layout) -> Self {
         let store = subject.handle().expect("the store gives a handle");
         let clock = Clock { now_ms: Rc::clone(now_ms), random: HeldEnvironment::new(0, plan.seed) };
-        let mut engine = Engine::open(store, Box::new(clock), Settings::default()).expect("the engine opens");
+        let mut engine = Engine::open(store, Box::new(clock), layout.settings.clone()).expect("the engine opens");
         engine.connect(CONNECTION, "model", None);
-        Self { engine, now_ms: Rc::clone(now_ms), plan }
+        Self { engine, now_ms: Rc::clone(now_ms), plan, layout, refused: 0 }
     }
 
     fn wait(&mut self, model: &mut Model, ms: usize) {
@@ -113,12 +143,23 @@ impl Run {
         let answer = self.engine.exchange(&[Delivery { connection: CONNECTION, input }]).answers.remove(0);
         let replies = decode_all(&answer.output.into(), commands.len()).expect("one reply for each command");
         for (position, (command, reply)) in commands.iter().zip(replies).enumerate() {
+            if refusals::text_of(&reply).is_some() {
+                self.refused += 1;
+                continue;
+            }
             let expected = model.apply(command);
-            if reply != expected {
+            if !self.is_as_expected(command, &reply, &expected) {
                 let script: String = commands[..=position].iter().map(|command| format!("{}\n", Step::new(command.clone()))).collect();
                 panic!("{:?}\n{script}got\n{}expected\n{}", self.plan, render_human(&reply), render_human(&expected));
             }
         }
+    }
+
+    /// The default layout answers in byte order, and exactly.
+    fn is_as_expected(&self, command: &Args, reply: &Value, expected: &Value) -> bool {
+        let is_default = self.layout.settings.layout == layout::NAMES[0];
+        let exchange = Exchange { command, redis: expected, other: reply, watch: Watch::Nothing };
+        reply == expected || !is_default && same(&exchange, None)
     }
 
     /// Reads all keys, and compares them with the model's.
@@ -145,7 +186,10 @@ impl Run {
                 &["ZRANGE", "0", "-1", "WITHSCORES"],
                 &["ZCARD"],
             ];
-            self.compare(model, &reads.map(of_key));
+            let mut reads = reads.map(of_key).to_vec();
+            // What is wrong in one namespace is nothing in several.
+            reads.retain(|read| !self.layout.has_namespaces || !matches!(model.apply(read), Value::Error(_)));
+            self.compare(model, &reads);
         }
     }
 

@@ -75,10 +75,12 @@ fn swap_db(context: &mut Context, reply: &mut Reply) -> Result<()> {
     };
     let (a, b) = (number(1, "ERR invalid first DB index")?, number(2, "ERR invalid second DB index")?);
     let (a, b) = (known_db(context, a)?, known_db(context, b)?);
-    // As in a flush: the catalog must not have changed where the command fails.
-    let mut catalog = context.db.catalog.clone();
-    context.db.layout.swap(context.db.transaction, &mut catalog, a, b)?;
-    *context.db.catalog = catalog;
+    if a != b {
+        // As in a flush: the catalog must not have changed where the command fails.
+        let mut catalog = context.db.catalog.clone();
+        context.db.layout.swap(context.db.transaction, &mut catalog, a, b)?;
+        *context.db.catalog = catalog;
+    }
     reply.ok();
     Ok(())
 }

@@ -176,6 +176,17 @@ impl Nemo {
         database.put_head(transaction, at, &self.dead(database, Trailer { version, timestamp: 0 }))
     }
 
+    /// Removes the head of a list without elements, unless its version is ahead of the clock: the next list would begin with a lower one, to
+    /// which the nodes of removed lists are its own.
+    fn remove_head(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, now_ms: u64) -> Result<()> {
+        if list.version > u64::from(seconds(now_ms)) {
+            let list = Collection { list: self.lists.empty(), ..*list };
+            return self.put(transaction, at, &Meta { expire_at_ms: None, body: Body::Collection(list) });
+        }
+        let (keyspace, key) = self.lists.0.meta_record(at);
+        Ok(transaction.delete(keyspace, key)?)
+    }
+
     /// The head of a collection without elements.
     fn dead(&self, database: Database, trailer: Trailer) -> Head {
         let list = if database.kind == Kind::List { self.lists.empty() } else { ListHead::None };
@@ -329,11 +340,11 @@ impl Layout for Nemo {
             self.remove(transaction, at, old, now_ms)?;
         }
         match new {
-            New::Emptied(meta) if meta.collection().is_some_and(|list| list.list == NO_HEAD) => {
-                let (keyspace, key) = self.lists.0.meta_record(at);
-                Ok(transaction.delete(keyspace, key)?)
-            }
-            New::Value(meta) | New::Emptied(meta) => self.put(transaction, at, meta),
+            New::Emptied(meta) => match meta.collection().filter(|list| list.list == NO_HEAD) {
+                Some(list) => self.remove_head(transaction, at, &list, now_ms),
+                None => self.put(transaction, at, meta),
+            },
+            New::Value(meta) => self.put(transaction, at, meta),
             New::Nothing => Ok(()),
         }
     }
