@@ -163,6 +163,8 @@ fn random_sequences_leave_what_a_plain_reader_finds_and_refused_commands_leave_n
             }
             assert_eq!(seen.live.len(), found.len(), "{context}");
             assert_eq!(findings(target.engine(), 100), [""; 0], "{context}");
+            let is_one_kind = |two: &[Entry]| (&two[0].db, &two[0].key) != (&two[1].db, &two[1].key);
+            assert!(found.windows(2).all(is_one_kind), "{context}: a key holds two kinds");
             commands += steps.len();
             keys += found.len();
             let mut refusals = 0;
