@@ -11,10 +11,12 @@ use orbweaver_tests::engine_target::EngineTarget;
 use orbweaver_tests::known_differences::SHARED_REVISION;
 use orbweaver_tests::layouts::fit::Fit;
 use orbweaver_tests::layouts::{self, of_fixture, page};
+use orbweaver_tests::orbweaver_server::ServedTarget;
 use orbweaver_tests::redis_server::RedisServer;
-use orbweaver_tests::target::SocketTarget;
+use orbweaver_tests::target::{SocketTarget, Target};
 
 const COMMANDS_COMPARED: usize = 20_000;
+const COMMANDS_SERVED: usize = 4_000;
 
 /// A row of the table: what was compared, what was refused, what is known to differ.
 fn print(name: &str, summary: &Summary) {
@@ -40,14 +42,29 @@ fn assert_refusals_are_few_and_documented(name: &str, summary: &Summary) {
 
 fn assert_as_redis(settings: Settings) {
     let name = layouts::name(&settings);
-    let layout = layout::open(&settings, &mut MemoryStore::new()).expect("an empty store opens");
+    assert_as_redis_on(&mut EngineTarget::new(settings.clone()), &name, &settings, COMMANDS_COMPARED);
+}
+
+/// The same on RocksDB, through the server.
+fn assert_served_as_redis(settings: &Settings) {
+    let mut options = vec!["--store", "rocksdb", "--layout", &settings.layout];
+    let namespace = String::from_utf8(settings.camellia.namespace.to_vec()).expect("a namespace is a text");
+    if settings.layout == "camellia" {
+        options.extend(["--camellia-namespace", &namespace]);
+        options.extend(settings.camellia.has_slot_prefix.then_some("--camellia-slot-prefix"));
+    }
+    let name = format!("{} on RocksDB", layouts::name(settings));
+    assert_as_redis_on(&mut ServedTarget::start(&options), &name, settings, COMMANDS_SERVED);
+}
+
+fn assert_as_redis_on(ours: &mut dyn Target, name: &str, settings: &Settings, commands: usize) {
+    let layout = layout::open(settings, &mut MemoryStore::new()).expect("an empty store opens");
     let databases = layout.max_databases().min(settings.databases).to_string();
     let redis = RedisServer::start(&["--databases", &databases]);
     let foreign = ForeignLayout { name: settings.layout.clone(), fit: Fit::of(layout.as_ref()) };
-    let plan = Plan { layout: Some(foreign), ..Plan::from_environment(COMMANDS_COMPARED) };
-    let mut ours = EngineTarget::new(settings);
-    let summary = compare(&mut SocketTarget::new(redis.address()), &mut ours, &plan).expect("the server lives");
-    print(&name, &summary);
+    let plan = Plan { layout: Some(foreign), ..Plan::from_environment(commands) };
+    let summary = compare(&mut SocketTarget::new(redis.address()), ours, &plan).expect("the server lives");
+    print(name, &summary);
     assert!(summary.reports.is_empty(), "replies differ:\n\n{}", summary.reports.join("\n"));
     assert!(summary.known.get(SHARED_REVISION).is_none_or(|alarms| *alarms <= 2), "changes of other keys fail EXECs");
     assert_refusals_are_few_and_documented(layout.name(), &summary);
@@ -66,6 +83,13 @@ fn nemo_answers_as_redis_does() {
 #[test]
 fn ardb_answers_as_redis_does() {
     assert_as_redis(of_fixture("ardb"));
+}
+
+#[test]
+fn each_layout_answers_as_redis_does_on_rocksdb_too() {
+    for layout in ["blackwidow", "nemo", "ardb", "camellia"] {
+        assert_served_as_redis(&of_fixture(layout));
+    }
 }
 
 #[test]
