@@ -5,7 +5,7 @@ use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
 use super::reclaim::Deleted;
 use super::{LIMITS, Shared, read_error};
-use orbweaver_engine::store::{Batch, BatchOp, Keyspace, Order, StoreError};
+use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
 use std::path::Path;
 
@@ -76,12 +76,16 @@ impl State<'_> {
                 BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
                 BatchOp::Delete { key, .. } => out.delete_cf(family, key),
                 BatchOp::DeleteRange { keyspace: number, start, end } => {
-                    let end = if end.is_empty() { self.behind_the_last(keyspace, number, batch)? } else { end.to_vec() };
+                    let last = if end.is_empty() { self.last_key(keyspace, number, batch)? } else { None };
+                    let end = last.as_deref().unwrap_or(end);
                     // RocksDB refuses ranges that end before they start.
-                    if start.is_empty() || keyspace.order.compare(start, &end).is_lt() {
-                        out.delete_range_cf(family, start, &end);
+                    if !end.is_empty() && (start.is_empty() || keyspace.order.compare(start, end).is_lt()) {
+                        out.delete_range_cf(family, start, end);
                         let (database, family) = (keyspace.database, keyspace.family_name.clone());
-                        writes.deleted.push(Deleted { database, family, start: start.to_vec(), end });
+                        writes.deleted.push(Deleted { database, family, start: start.to_vec(), end: end.to_vec() });
+                    }
+                    if let Some(last) = last.filter(|last| start.is_empty() || keyspace.order.compare(start, last).is_le()) {
+                        out.delete_cf(family, last);
                     }
                 }
             }
@@ -89,28 +93,27 @@ impl State<'_> {
         Ok(writes)
     }
 
-    /// A key behind every key of the keyspace, and of what the batch puts into it: RocksDB's ranges need an end.
-    fn behind_the_last(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Vec<u8>, StoreError> {
-        if keyspace.order != Order::Bytes {
-            let name = keyspace.order.name();
-            return Err(StoreError::UnsupportedOrder(format!("a range in the order {name} needs an end to be deleted")));
-        }
-        let mut last = Vec::new();
+    /// The last key of the keyspace, or of what the batch puts into it; `None` where there is none. RocksDB's ranges need an end.
+    fn last_key(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut last: Option<Vec<u8>> = None;
         if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
             let mut read = ReadOptions::default();
             read.set_total_order_seek(true);
             let mut records = db.raw_iterator_cf_opt(family, read);
             records.seek_to_last();
             records.status().map_err(|error| read_error(&error))?;
-            last.extend_from_slice(records.key().unwrap_or_default());
+            last = records.key().map(<[u8]>::to_vec);
         }
         for op in batch.ops() {
             match op? {
-                BatchOp::Put { keyspace, key, .. } if keyspace == number && key > last.as_slice() => last = key.to_vec(),
+                BatchOp::Put { keyspace: other, key, .. }
+                    if other == number && last.as_deref().is_none_or(|last| keyspace.order.compare(key, last).is_gt()) =>
+                {
+                    last = Some(key.to_vec());
+                }
                 _ => {}
             }
         }
-        last.push(0);
         Ok(last)
     }
 }
@@ -198,7 +201,7 @@ fn check_limit(what: &str, unit: &str, size: u64, limit: u64) -> Result<(), Stor
 mod tests {
     use super::*;
     use crate::stores::rocksdb::{Layout, RocksOptions, RocksStore};
-    use orbweaver_engine::store::{Scope, Store as _};
+    use orbweaver_engine::store::{Order, Scope, Store as _};
 
     fn open(path: &Path, read_only: bool) -> Result<RocksStore, StoreError> {
         RocksStore::open(path, RocksOptions { layout: Layout::Nemo, read_only, ..RocksOptions::default() })

@@ -73,7 +73,7 @@ fn write_lines(server: &Server, section: &str, own: &[(String, String)], text: &
 
 /// What the engine has to say in a section.
 fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String)>> {
-    let now_ms = context.db.now_ms;
+    let now_ms = context.db.clock_ms;
     let server = &*context.server;
     let stats = &server.stats;
     let lines: Vec<(&str, String)> = match section {

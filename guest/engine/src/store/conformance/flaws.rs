@@ -140,10 +140,10 @@ pub const TABLE: &[(Flaw, &[&str])] = &[
     (Flaw::LosesDeletes, &["a commit is seen by every handle", "an empty key is kept or refused", ONE_STATE]),
     (
         Flaw::LosesRangeDeletesToTheEnd,
-        &["a range delete removes its range", "a put survives the range delete before it", "an unknown keyspace is refused"],
+        &[ORDERS, "a range delete removes its range", "a put survives the range delete before it", "an unknown keyspace is refused"],
     ),
     (Flaw::DeletesTheEndOfRanges, &[ORDERS, "a range delete removes its range", COMMITTED]),
-    (Flaw::DeletesRangesLast, &["a put survives the range delete before it", COMMITTED]),
+    (Flaw::DeletesRangesLast, &[ORDERS, "a put survives the range delete before it", COMMITTED]),
     (Flaw::TearsBatches, &["a batch is seen whole or not at all"]),
     (Flaw::KeepsWhatFits, &["what is too large changes nothing"]),
     (Flaw::AcceptsEmptyKeys, &["an empty key is kept or refused"]),

@@ -60,5 +60,20 @@ fn check(conn: &mut Conn, keyspace: Keyspace, order: Order) -> Check {
     }
     conn.write(|batch| batch.delete_range(keyspace, &KeyRange::between(&numbered(order, 80), &numbered(order, 120))))?;
     let left: Records = even(0..80).into_iter().chain(even(120..200)).collect();
-    equal(&format!("what a range delete in order {} leaves", order.name()), &conn.read_range(keyspace, &KeyRange::all())?, &left)
+    equal(&format!("what a range delete in order {} leaves", order.name()), &conn.read_range(keyspace, &KeyRange::all())?, &left)?;
+    // Without an end, with what the batch itself has put behind the last one; and without a start, with a put that comes later.
+    let (behind_all, after) = (numbered(order, 210), numbered(order, 4));
+    conn.write(|batch| {
+        batch.put(keyspace, &behind_all, b"gone")?;
+        batch.delete_range(keyspace, &KeyRange { start: numbered(order, 150).to_vec(), ..KeyRange::all() })
+    })?;
+    let left: Records = even(0..80).into_iter().chain(even(120..150)).collect();
+    let what = format!("what a range delete without an end in order {} leaves", order.name());
+    equal(&what, &conn.read_range(keyspace, &KeyRange::all())?, &left)?;
+    conn.write(|batch| {
+        batch.delete_range(keyspace, &KeyRange::all())?;
+        batch.put(keyspace, &after, b"kept")
+    })?;
+    let what = format!("what a range delete of everything in order {} leaves", order.name());
+    equal(&what, &conn.read_range(keyspace, &KeyRange::all())?, &vec![(after, owned(b"kept"))])
 }
