@@ -105,7 +105,7 @@ pub enum Body {
 pub struct Collection {
     /// Which structure; never [`Kind::String`].
     pub kind: Kind,
-    /// Tells this collection's records from those of all others; see [`Layout::next_version`].
+    /// Tells this collection's records from those of all others; see [`super::Layout::next_version`].
     pub version: u64,
     /// How many fields, members or elements it holds, fields that are past their time and not removed yet included. Where nobody
     /// has counted, `u64::MAX`: not more than that.
@@ -169,7 +169,7 @@ pub struct FieldValue {
 }
 
 impl FieldValue {
-    /// Whether the field is gone at `now_ms`, as in [`Meta::is_expired`].
+    /// Whether the field is gone at `now_ms`: past its time, as Redis has it, not at it.
     #[must_use]
     pub fn is_expired(&self, now_ms: u64) -> bool {
         self.expire_at_ms.is_some_and(|at| now_ms > at)
