@@ -15,20 +15,20 @@ What each one asks of its host, what it gives, and how large it may get. [Plugin
 
 /// The most that a component may have, in kilobytes (1000 bytes). What needs more says so here.
 const BUDGETS: [(&str, u64); 16] = [
-    ("orbweaver", 2700),
+    ("orbweaver", 3000),
     ("orbweaver-redb", 1200),
     ("orbweaver-memory", 150),
     ("orbweaver-log", 100),
     ("orbweaver-conform", 400),
-    ("orbweaver-on-redb", 4000),
-    ("orbweaver-on-memory", 2900),
-    ("orbweaver-cli", 4200),
+    ("orbweaver-on-redb", 4300),
+    ("orbweaver-on-memory", 3200),
+    ("orbweaver-cli", 4500),
     ("orbweaver-keyvalue", 150),
     ("orbweaver-keyvalue-draft", 150),
-    ("orbweaver-keyvalue-on-redb", 4100),
-    ("orbweaver-keyvalue-on-memory", 3000),
-    ("orbweaver-keyvalue-draft-on-redb", 4100),
-    ("orbweaver-keyvalue-draft-on-memory", 3000),
+    ("orbweaver-keyvalue-on-redb", 4400),
+    ("orbweaver-keyvalue-on-memory", 3300),
+    ("orbweaver-keyvalue-draft-on-redb", 4400),
+    ("orbweaver-keyvalue-draft-on-memory", 3300),
     ("orbweaver-conform-on-redb", 1600),
     ("orbweaver-conform-on-memory", 550),
 ];
