@@ -82,8 +82,9 @@ pub fn is_empty(range: &KeyRange) -> bool {
 pub fn query(range: &KeyRange) -> Result<Option<Query>, StoreError> {
     let key = |bytes: &[u8]| JsValue::from(Uint8Array::from(bytes));
     let made = match (range.start.as_slice(), range.end.as_deref()) {
-        ([], None) => return Ok(None),
-        ([], Some(end)) => idb::KeyRange::upper_bound(&key(end), Some(true)),
+        // Behind the empty key there is a bound: it may be one of them.
+        ([], None) if !range.after_start => return Ok(None),
+        ([], Some(end)) if !range.after_start => idb::KeyRange::upper_bound(&key(end), Some(true)),
         (start, None) => idb::KeyRange::lower_bound(&key(start), Some(range.after_start)),
         (start, Some(end)) => idb::KeyRange::bound(&key(start), &key(end), Some(range.after_start), Some(true)),
     };
