@@ -16,7 +16,11 @@ fuzz_target!(|data: &[u8]| {
         match op.unwrap() {
             BatchOp::Put { keyspace, key, value } => again.put(keyspace, key, value).unwrap(),
             BatchOp::Delete { keyspace, key } => again.delete(keyspace, key).unwrap(),
-            BatchOp::DeleteRange { keyspace, start, end } => again.delete_range(keyspace, &KeyRange::between(start, end)).unwrap(),
+            BatchOp::DeleteRange { keyspace, start, end } => {
+                // No end is the end of the keyspace, not the empty key.
+                let end = (!end.is_empty()).then(|| end.to_vec());
+                again.delete_range(keyspace, &KeyRange { start: start.to_vec(), after_start: false, end }).unwrap();
+            }
         }
     }
     assert!(again.ops().eq(batch.ops()));
