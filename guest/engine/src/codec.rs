@@ -1,5 +1,6 @@
 //! Reading pieces off a byte string, never past its end. Numbers are big-endian where nothing else is said.
 
+use crate::error::Error;
 use bytes::Bytes;
 
 /// What is wrong with bytes, and where.
@@ -9,6 +10,17 @@ pub struct Flaw {
     pub offset: usize,
     /// What was expected there.
     pub what: &'static str,
+}
+
+/// Reads a cursor that a client, or a host, gives back: `start` where there are no bytes.
+///
+/// # Errors
+/// A client's mistake where `read` finds a flaw.
+pub fn read_cursor<T>(bytes: &[u8], start: T, read: impl FnOnce(&Bytes) -> Result<T, Flaw>) -> crate::error::Result<T> {
+    if bytes.is_empty() {
+        return Ok(start);
+    }
+    read(&Bytes::copy_from_slice(bytes)).map_err(|_| Error::client("ERR invalid cursor"))
 }
 
 /// A position in a byte string.

@@ -1,5 +1,6 @@
 //! The engine's errors, by who sees them and what is left behind.
 
+use crate::codec::Flaw;
 use crate::store::StoreError;
 use std::borrow::Cow;
 use std::fmt;
@@ -40,6 +41,12 @@ impl Error {
     #[must_use]
     pub const fn client(text: &'static str) -> Self {
         Self::Client(Cow::Borrowed(text))
+    }
+
+    /// A flaw in a record of a keyspace.
+    #[must_use]
+    pub fn corrupt(layout: &'static str, keyspace: &'static str, key: &[u8], flaw: Flaw) -> Self {
+        Self::Corrupt(CorruptRecord { layout, keyspace, key: key.to_vec(), offset: flaw.offset, what: flaw.what })
     }
 
     /// Whether running the transaction again may succeed.

@@ -120,6 +120,12 @@ pub struct Names {
 impl Names {
     /// Every name.
     pub const ALL: Self = Self { start: Bytes::new(), end: None };
+
+    /// The range of the records with these names, whose keys `key` makes. `behind_all` is where it ends without an end.
+    pub fn range(&self, key: impl Fn(&[u8]) -> Vec<u8>, behind_all: impl FnOnce() -> Option<Vec<u8>>) -> KeyRange {
+        let end = self.end.as_deref().map(&key).or_else(behind_all);
+        KeyRange { start: key(&self.start), after_start: false, end }
+    }
 }
 
 /// A place in a sorted set, between two members: where its order is cut.
@@ -135,6 +141,18 @@ pub enum Cut {
     BeforeMember(f64, Bytes),
     /// Behind a member.
     BehindMember(f64, Bytes),
+}
+
+impl Cut {
+    /// The part of `all`, the records of a sorted set, between two cuts. `key` is where a cut is; `None` at an edge.
+    pub fn range(from: &Self, to: &Self, all: KeyRange, key: impl Fn(&Self) -> Option<Vec<u8>>) -> KeyRange {
+        let start = key(from).unwrap_or(match from {
+            // Behind the highest score: nothing.
+            Self::Behind(_) => all.end.clone().unwrap_or_default(),
+            _ => all.start,
+        });
+        KeyRange { start, after_start: false, end: key(to).or(all.end) }
+    }
 }
 
 /// The registers behind PFADD and its kin.

@@ -3,7 +3,7 @@
 
 use super::records::Record;
 use super::{Expired, KeyAt, Swept};
-use crate::codec::{Flaw, Reader};
+use crate::codec::{Flaw, Reader, read_cursor};
 use crate::error::{Error, Result};
 use crate::store::{Direction, KeyRange, Keyspace, Scope, Store};
 use crate::transaction::{Scan, Transaction};
@@ -118,10 +118,7 @@ impl Position {
 
     /// The inverse of [`Position::encode`]; the beginning where there are no bytes.
     fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.is_empty() {
-            return Ok(Self::default());
-        }
-        Self::read(&Bytes::copy_from_slice(bytes)).map_err(|_| Error::client("ERR invalid cursor"))
+        read_cursor(bytes, Self::default(), Self::read)
     }
 
     fn read(bytes: &Bytes) -> std::result::Result<Self, Flaw> {

@@ -1,8 +1,8 @@
 //! Dumps: every live key as a line of JSON, whatever the layout. `docs/dump.md` has the format.
 
 use super::Workspace;
-use crate::codec::{Flaw, Reader};
-use crate::error::{Error, Result};
+use crate::codec::{Flaw, Reader, read_cursor};
+use crate::error::Result;
 use crate::layout::records::{Record, Records, Walk};
 use crate::layout::{Body, Collection, Cut, KeyAt, Kind, Names, RecordKey, field_expiry};
 use crate::number::format_double;
@@ -91,10 +91,7 @@ impl Cursor {
 
     /// The inverse of [`Cursor::encode`]; the beginning where there are no bytes.
     fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.is_empty() {
-            return Ok(Self::default());
-        }
-        Self::read(&Bytes::copy_from_slice(bytes)).map_err(|_| Error::client("ERR invalid cursor"))
+        read_cursor(bytes, Self::default(), Self::read)
     }
 
     fn read(bytes: &Bytes) -> std::result::Result<Self, Flaw> {

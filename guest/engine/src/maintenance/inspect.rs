@@ -1,7 +1,7 @@
 //! Inspection: the records of a key, taken apart by the layout for people to look at.
 
 use super::Workspace;
-use crate::codec::{Flaw, Reader};
+use crate::codec::{Flaw, Reader, read_cursor};
 use crate::error::{Error, Result, texts};
 use crate::layout::anatomy::Anatomy;
 use crate::layout::{KeyAt, namespaces};
@@ -67,10 +67,7 @@ impl Cursor {
 
     /// The inverse of [`Cursor::encode`]; the beginning where there are no bytes.
     fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.is_empty() {
-            return Ok(Self::default());
-        }
-        Self::read(&Bytes::copy_from_slice(bytes)).map_err(|_| Error::client("ERR invalid cursor"))
+        read_cursor(bytes, Self::default(), Self::read)
     }
 
     fn read(bytes: &Bytes) -> std::result::Result<Self, Flaw> {

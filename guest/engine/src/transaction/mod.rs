@@ -182,6 +182,17 @@ impl<'s> Transaction<'s> {
         Ok(())
     }
 
+    /// Stores a value under `key`, or removes the key where there is none.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`].
+    pub fn set(&mut self, (keyspace, key): (Keyspace, Bytes), value: Option<Bytes>) -> Result<(), StoreError> {
+        match value {
+            Some(value) => self.put(keyspace, key, value),
+            None => self.delete(keyspace, key),
+        }
+    }
+
     /// Removes `key`; no error where there is none.
     ///
     /// # Errors

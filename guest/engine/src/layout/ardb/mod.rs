@@ -22,7 +22,7 @@ use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, Swept,
 };
 use crate::codec::Flaw;
-use crate::error::{CorruptRecord, Error, Result, texts};
+use crate::error::{Error, Result, texts};
 use crate::store::{Direction, KeyRange, Keyspace, Order, Store};
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
@@ -122,7 +122,7 @@ const fn sub_types(kind: Kind) -> (u8, u8) {
 
 /// A corrupt-record error of this layout.
 fn corrupt(key: &[u8], flaw: Flaw) -> Error {
-    Error::Corrupt(CorruptRecord { layout: NAME, keyspace: ANY_NAMESPACE, key: key.to_vec(), offset: flaw.offset, what: flaw.what })
+    Error::corrupt(NAME, ANY_NAMESPACE, key, flaw)
 }
 
 fn missing((_, key): &RecordKey) -> Error {
@@ -233,8 +233,7 @@ impl Layout for Ardb {
 
     fn keys(&self, space: u32, _kind: Option<Kind>, names: &Names) -> Records {
         let key = |name: &[u8]| records::encode_key(name, record::META, []).to_vec();
-        let range = KeyRange { start: key(&names.start), after_start: false, end: names.end.as_ref().map(|end| key(end)) };
-        Records::Chosen((self.namespaces.keyspace(space), range), Rc::new(walks::Keys))
+        Records::Chosen((self.namespaces.keyspace(space), names.range(key, || None)), Rc::new(walks::Keys))
     }
 
     fn decode_key(&self, record: &Record) -> Result<(Bytes, Meta)> {
@@ -263,15 +262,13 @@ impl Layout for Ardb {
         _at: &KeyAt,
         _hash: &Collection,
         _field: &[u8],
-        (keyspace, key): RecordKey,
+        record: RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        match value {
-            Some(FieldValue { expire_at_ms: Some(_), .. }) => return Err(texts::NO_FIELD_EXPIRY),
-            Some(value) => transaction.put(keyspace, key, records::encode_value(record::FIELD, [&Item::of(&value.value)]))?,
-            None => transaction.delete(keyspace, key)?,
+        if value.is_some_and(|value| value.expire_at_ms.is_some()) {
+            return Err(texts::NO_FIELD_EXPIRY);
         }
-        Ok(())
+        Ok(transaction.set(record, value.map(|value| records::encode_value(record::FIELD, [&Item::of(&value.value)])))?)
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
@@ -311,15 +308,10 @@ impl Layout for Ardb {
         _at: &KeyAt,
         _set: &Collection,
         _member: &[u8],
-        (keyspace, key): RecordKey,
+        record: RecordKey,
         is_there: bool,
     ) -> Result<()> {
-        if is_there {
-            transaction.put(keyspace, key, records::encode_value(record::MEMBER, []))?;
-        } else {
-            transaction.delete(keyspace, key)?;
-        }
-        Ok(())
+        Ok(transaction.set(record, is_there.then(|| records::encode_value(record::MEMBER, [])))?)
     }
 
     fn members(&self, at: &KeyAt, set: &Collection) -> Records {
@@ -369,12 +361,7 @@ impl Layout for Ardb {
             let (score, member) = scored(cut)?;
             Some(records::encode_key(&at.key, record::SCORED, [&Item::Float(score), &member]).to_vec())
         };
-        let start = key(from).unwrap_or(match from {
-            Cut::Behind(_) => all.end.clone().unwrap_or_default(),
-            _ => all.start,
-        });
-        let end = key(to).or(all.end);
-        Records::Range((keyspace, KeyRange { start, after_start: false, end }))
+        Records::Range((keyspace, Cut::range(from, to, all, key)))
     }
 
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {

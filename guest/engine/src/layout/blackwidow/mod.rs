@@ -19,7 +19,7 @@ use super::{
     SketchFormat, Swept,
 };
 use crate::codec::Flaw;
-use crate::error::{CorruptRecord, Error, Result};
+use crate::error::{Error, Result};
 use crate::layout::anatomy::Anatomy;
 use crate::layout::expiry::ExpiryRules;
 use crate::store::{Direction, KeyRange, Keyspace, Store, StoreError, prefix_end};
@@ -143,8 +143,7 @@ impl Blackwidow {
     }
 
     fn corrupt(&self, keyspace: Keyspace, key: &[u8], flaw: Flaw) -> Error {
-        let Flaw { offset, what } = flaw;
-        Error::Corrupt(CorruptRecord { layout: NAME, keyspace: self.name_of(keyspace), key: key.to_vec(), offset, what })
+        Error::corrupt(NAME, self.name_of(keyspace), key, flaw)
     }
 
     /// The meta record of a user key, dead or alive.
@@ -178,11 +177,7 @@ impl Blackwidow {
     fn range_of(&self, role: Role, at: &KeyAt, collection: &Collection, names: &Names) -> RecordRange {
         let version = records::version_of(collection.version);
         let key = |name: &[u8]| records::encode_data_key(&at.key, version, name).to_vec();
-        let end = match &names.end {
-            Some(end) => Some(key(end)),
-            None => prefix_end(&key(b"")),
-        };
-        (self.keyspace(role), KeyRange { start: key(&names.start), after_start: false, end })
+        (self.keyspace(role), names.range(key, || prefix_end(&key(b""))))
     }
 
     /// The record of a field or member.
@@ -190,15 +185,6 @@ impl Blackwidow {
         let key = records::encode_data_key(&at.key, records::version_of(collection.version), name);
         (self.keyspace(Role::Data(collection.kind)), key.freeze())
     }
-}
-
-/// Stores a record, or removes it.
-fn put_or_delete(transaction: &mut Transaction<'_>, (keyspace, key): RecordKey, value: Option<Bytes>) -> Result<()> {
-    match value {
-        Some(value) => transaction.put(keyspace, key, value)?,
-        None => transaction.delete(keyspace, key)?,
-    }
-    Ok(())
 }
 
 /// Takes the meta records of keys that exist, and those that cannot be read.
@@ -319,8 +305,7 @@ impl Layout for Blackwidow {
     }
 
     fn keys(&self, _space: u32, kind: Option<Kind>, names: &Names) -> Records {
-        let end = names.end.as_ref().map(|end| end.to_vec());
-        let range = KeyRange { start: names.start.to_vec(), after_start: false, end };
+        let range = names.range(<[u8]>::to_vec, || None);
         let of_kind = |kind| match kind {
             Kind::String => Records::Range((self.keys_of(kind), range.clone())),
             _ => {
@@ -358,7 +343,7 @@ impl Layout for Blackwidow {
         record: RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        put_or_delete(transaction, record, value.map(|value| value.value.clone()))
+        Ok(transaction.set(record, value.map(|value| value.value.clone()))?)
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
@@ -390,7 +375,7 @@ impl Layout for Blackwidow {
         record: RecordKey,
         is_there: bool,
     ) -> Result<()> {
-        put_or_delete(transaction, record, is_there.then(Bytes::new))
+        Ok(transaction.set(record, is_there.then(Bytes::new))?)
     }
 
     fn members(&self, at: &KeyAt, set: &Collection) -> Records {
@@ -419,7 +404,7 @@ impl Layout for Blackwidow {
         if let Some(new) = new {
             transaction.put(scores, key(new), Bytes::new())?;
         }
-        put_or_delete(transaction, record, new.map(records::encode_score))
+        Ok(transaction.set(record, new.map(records::encode_score))?)
     }
 
     fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
@@ -435,8 +420,7 @@ impl Layout for Blackwidow {
             // In byte order nothing is between a member and itself with a zero byte.
             Cut::BehindMember(score, member) => Some(key(*score, &[member.as_ref(), &[0]].concat())),
         };
-        let range = KeyRange { start: place(from).unwrap_or(all.start), after_start: false, end: place(to).or(all.end) };
-        Records::Range((keyspace, range))
+        Records::Range((keyspace, Cut::range(from, to, all, place)))
     }
 
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {

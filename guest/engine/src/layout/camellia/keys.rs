@@ -48,11 +48,7 @@ impl Camellia {
             KeyRange::all()
         } else {
             let tagged = self.rows.tagged(Tag::Meta);
-            let end = match &names.end {
-                Some(end) => Some([tagged.as_slice(), end].concat()),
-                None => prefix_end(&tagged),
-            };
-            KeyRange { start: [tagged.as_slice(), &names.start].concat(), after_start: false, end }
+            names.range(|name| [tagged.as_slice(), name].concat(), || prefix_end(&tagged))
         };
         Records::Chosen((self.kv, range), Rc::new(MetaRows { rows: self.rows.clone(), names: names.clone() }))
     }

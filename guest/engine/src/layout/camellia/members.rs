@@ -3,7 +3,7 @@
 use super::records::{self, Rows, Tag};
 use super::{double, keyspace, redis};
 use crate::codec::Flaw;
-use crate::error::{CorruptRecord, Error, Result};
+use crate::error::{Error, Result};
 use crate::layout::records::Record;
 use crate::layout::{RecordKey, RecordRange};
 use crate::store::{KeyRange, Keyspace};
@@ -30,7 +30,7 @@ pub(super) struct Scored {
 }
 
 pub(super) fn corrupt(keyspace: &'static str, key: &[u8], flaw: Flaw) -> Error {
-    Error::Corrupt(CorruptRecord { layout: super::NAME, keyspace, key: key.to_vec(), offset: flaw.offset, what: flaw.what })
+    Error::corrupt(super::NAME, keyspace, key, flaw)
 }
 
 impl SortedSet {

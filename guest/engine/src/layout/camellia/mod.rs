@@ -278,23 +278,15 @@ impl Layout for Camellia {
         _at: &KeyAt,
         _hash: &Collection,
         _field: &[u8],
-        (keyspace, key): RecordKey,
+        record: RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        match value {
-            Some(value) => transaction.put(keyspace, key, value.value.clone())?,
-            None => transaction.delete(keyspace, key)?,
-        }
-        Ok(())
+        Ok(transaction.set(record, value.map(|value| value.value.clone()))?)
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
-        let (_, start) = self.field(at, hash, &names.start);
-        let end = match &names.end {
-            Some(end) => Some(self.field(at, hash, end).1.to_vec()),
-            None => prefix_end(&self.rows.sub_key(Tag::Sub, &at.key, hash.version, &[])),
-        };
-        Records::Range((self.kv, KeyRange { start: start.to_vec(), after_start: false, end }))
+        let key = |name: &[u8]| self.field(at, hash, name).1.to_vec();
+        Records::Range((self.kv, names.range(key, || prefix_end(&self.rows.sub_key(Tag::Sub, &at.key, hash.version, &[])))))
     }
 
     fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
@@ -321,15 +313,10 @@ impl Layout for Camellia {
         _at: &KeyAt,
         _set: &Collection,
         _member: &[u8],
-        (keyspace, key): RecordKey,
+        record: RecordKey,
         is_there: bool,
     ) -> Result<()> {
-        if is_there {
-            transaction.put(keyspace, key, Bytes::new())?;
-        } else {
-            transaction.delete(keyspace, key)?;
-        }
-        Ok(())
+        Ok(transaction.set(record, is_there.then(Bytes::new))?)
     }
 
     fn members(&self, at: &KeyAt, set: &Collection) -> Records {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::layout::lists::{LinkedRecords, Node};
 use crate::layout::records::{Choice, Record, Verdict};
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, Names, RecordKey, RecordRange};
-use crate::store::{Direction, KeyRange, Keyspace, prefix_end};
+use crate::store::{Direction, Keyspace, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
 
@@ -42,9 +42,8 @@ impl Database {
 
     /// The meta records of the keys with these names.
     pub fn meta_records(self, names: &Names) -> RecordRange {
-        let key = |name: &Bytes| records::encode_meta_key(self.tag(), name).to_vec();
-        let end = names.end.as_ref().map(key).or_else(|| prefix_end(&[self.tag()]));
-        (self.keyspace, KeyRange { start: key(&names.start), after_start: false, end })
+        let key = |name: &[u8]| records::encode_meta_key(self.tag(), name).to_vec();
+        (self.keyspace, names.range(key, || prefix_end(&[self.tag()])))
     }
 
     /// What the meta record of a key says, of a collection that is there or of one that was.

@@ -20,7 +20,7 @@ use super::{
     SketchFormat, Swept,
 };
 use crate::codec::Flaw;
-use crate::error::{CorruptRecord, Error, Result};
+use crate::error::{Error, Result};
 use crate::store::{Direction, KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -205,7 +205,7 @@ impl Nemo {
 
 /// A corrupt-record error of this layout.
 fn corrupt(keyspace: &'static str, key: &[u8], flaw: Flaw) -> Error {
-    Error::Corrupt(CorruptRecord { layout: NAME, keyspace, key: key.to_vec(), offset: flaw.offset, what: flaw.what })
+    Error::corrupt(NAME, keyspace, key, flaw)
 }
 
 fn check_user_key(user_key: &[u8]) -> Result<()> {
@@ -352,10 +352,7 @@ impl Layout for Nemo {
     fn keys(&self, _space: u32, kind: Option<Kind>, names: &Names) -> Records {
         let of_kind = |kind: &Kind| match self.database(*kind) {
             Some(database) => Records::Chosen(database.meta_records(names), Rc::new(Existing(database))),
-            None => {
-                let range = KeyRange { start: names.start.to_vec(), after_start: false, end: names.end.as_ref().map(|end| end.to_vec()) };
-                Records::Range((self.kv, range))
-            }
+            None => Records::Range((self.kv, names.range(<[u8]>::to_vec, || None))),
         };
         match kind {
             Some(kind) => of_kind(&kind),
@@ -395,9 +392,8 @@ impl Layout for Nemo {
     }
 
     fn fields(&self, at: &KeyAt, hash: &Collection, names: &Names) -> Records {
-        let name = |name: &Bytes| records::encode_named_key(Tag::Field, &at.key, name).to_vec();
-        let end = names.end.as_ref().map(name).or_else(|| prefix_end(&records::encode_prefix(Tag::Field, &at.key)));
-        let range = KeyRange { start: name(&names.start), after_start: false, end };
+        let name = |name: &[u8]| records::encode_named_key(Tag::Field, &at.key, name).to_vec();
+        let range = names.range(name, || prefix_end(&records::encode_prefix(Tag::Field, &at.key)));
         Records::Chosen((self.hash.keyspace, range), Rc::new(Live::new(self.hash, hash)))
     }
 
@@ -469,9 +465,8 @@ impl Layout for Nemo {
 
     fn scores(&self, at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
         let all = KeyRange::prefix(&records::encode_prefix(Tag::Slot, &at.key));
-        let start = slot_key(&at.key, from).map_or(all.start, |key| key.to_vec());
-        let end = slot_key(&at.key, to).map(|key| key.to_vec()).or(all.end);
-        Records::Chosen((self.zset.keyspace, KeyRange { start, after_start: false, end }), Rc::new(Live::new(self.zset, set)))
+        let range = Cut::range(from, to, all, |cut| slot_key(&at.key, cut).map(Vec::from));
+        Records::Chosen((self.zset.keyspace, range), Rc::new(Live::new(self.zset, set)))
     }
 
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {

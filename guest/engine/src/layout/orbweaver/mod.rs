@@ -20,7 +20,7 @@ use super::{
     lock_key,
 };
 use crate::codec::Flaw;
-use crate::error::{CorruptRecord, Error, Result};
+use crate::error::{Error, Result};
 use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -150,7 +150,7 @@ impl Orbweaver {
 
 /// A corrupt-record error of this layout.
 fn corrupt(keyspace: &'static str, key: &[u8], flaw: Flaw) -> Error {
-    Error::Corrupt(CorruptRecord { layout: NAME, keyspace, key: key.to_vec(), offset: flaw.offset, what: flaw.what })
+    Error::corrupt(NAME, keyspace, key, flaw)
 }
 
 impl Layout for Orbweaver {
@@ -207,11 +207,7 @@ impl Layout for Orbweaver {
         let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
         self.move_expiry(transaction, key, expiry(old), expiry(new))?;
         self.move_field_expiry(transaction, key, old, new)?;
-        match new {
-            Some(new) => transaction.put(self.meta, key.clone(), records::encode_meta(new))?,
-            None => transaction.delete(self.meta, key.clone())?,
-        }
-        Ok(())
+        Ok(transaction.set((self.meta, key.clone()), new.map(records::encode_meta))?)
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {
@@ -227,11 +223,7 @@ impl Layout for Orbweaver {
     }
 
     fn keys(&self, space: u32, _kind: Option<Kind>, names: &Names) -> Records {
-        let end = match &names.end {
-            Some(end) => Some(lock_key(space, end).to_vec()),
-            None => prefix_end(&space.to_be_bytes()),
-        };
-        Records::Range((self.meta, KeyRange { start: lock_key(space, &names.start).to_vec(), after_start: false, end }))
+        Records::Range((self.meta, names.range(|name| lock_key(space, name).to_vec(), || prefix_end(&space.to_be_bytes()))))
     }
 
     fn decode_key(&self, record: &Record) -> Result<(Bytes, Meta)> {
@@ -257,23 +249,15 @@ impl Layout for Orbweaver {
         _at: &KeyAt,
         _hash: &Collection,
         _field: &[u8],
-        (keyspace, key): RecordKey,
+        record: RecordKey,
         value: Option<&FieldValue>,
     ) -> Result<()> {
-        match value {
-            Some(value) => transaction.put(keyspace, key, records::encode_field_value(value))?,
-            None => transaction.delete(keyspace, key)?,
-        }
-        Ok(())
+        Ok(transaction.set(record, value.map(records::encode_field_value))?)
     }
 
     fn fields(&self, _at: &KeyAt, hash: &Collection, names: &Names) -> Records {
         let version = hash.version.to_be_bytes();
-        let end = match &names.end {
-            Some(end) => Some([version.as_slice(), end].concat()),
-            None => prefix_end(&version),
-        };
-        Records::Range((self.data, KeyRange { start: [version.as_slice(), &names.start].concat(), after_start: false, end }))
+        Records::Range((self.data, names.range(|name| [version.as_slice(), name].concat(), || prefix_end(&version))))
     }
 
     fn decode_field(&self, key: &Bytes) -> Result<Bytes> {
@@ -301,15 +285,10 @@ impl Layout for Orbweaver {
         _at: &KeyAt,
         _set: &Collection,
         _member: &[u8],
-        (keyspace, key): RecordKey,
+        record: RecordKey,
         is_there: bool,
     ) -> Result<()> {
-        if is_there {
-            transaction.put(keyspace, key, Bytes::new())?;
-        } else {
-            transaction.delete(keyspace, key)?;
-        }
-        Ok(())
+        Ok(transaction.set(record, is_there.then(Bytes::new))?)
     }
 
     fn members(&self, _at: &KeyAt, set: &Collection) -> Records {
@@ -346,12 +325,7 @@ impl Layout for Orbweaver {
 
     fn scores(&self, _at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
         let all = KeyRange::prefix(&set.version.to_be_bytes());
-        let start = score_key(set.version, from).unwrap_or(match from {
-            Cut::Behind(_) => all.end.clone().unwrap_or_default(),
-            _ => all.start,
-        });
-        let end = score_key(set.version, to).or(all.end);
-        Records::Range((self.score, KeyRange { start, after_start: false, end }))
+        Records::Range((self.score, Cut::range(from, to, all, |cut| score_key(set.version, cut))))
     }
 
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {

@@ -1,7 +1,7 @@
 //! Where a check goes on: opaque to its callers, and written as bytes between two steps.
 
-use crate::codec::{Flaw, Reader};
-use crate::error::{Error, Result};
+use crate::codec::{Flaw, Reader, read_cursor};
+use crate::error::Result;
 use bytes::{BufMut, Bytes};
 
 /// The keyspaces in the order in which they are checked.
@@ -94,10 +94,7 @@ impl Cursor {
     /// # Errors
     /// A client's mistake where the bytes are no cursor.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        if bytes.is_empty() {
-            return Ok(Self::at(Phase::System));
-        }
-        Self::read(&Bytes::copy_from_slice(bytes)).map_err(|_| Error::client("ERR invalid cursor"))
+        read_cursor(bytes, Self::at(Phase::System), Self::read)
     }
 
     fn read(bytes: &Bytes) -> std::result::Result<Self, Flaw> {
