@@ -83,9 +83,9 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
     let place = recognise(&args.from, None)?;
     let source_store = RocksStore::open(&place.directory, RocksOptions { layout: place.layout, ..source_options })?;
     let limits = Limits { read_only: false, ..source_store.handle().limits() };
-    let mut source = opener.source(source_store.handle(), place.layout)?;
+    let mut source = opener.source(Box::new(source_store.handle()), place.layout)?;
     let mut adapter =
-        Adapter::new(|| opener.target(MemoryStore::with_limits(limits)), &mut opener.source(MemoryStore::new(), place.layout)?)?;
+        Adapter::new(|| opener.target(Box::new(MemoryStore::with_limits(limits))), &mut opener.source(Box::new(MemoryStore::new()), place.layout)?)?;
 
     let state = match begun {
         // Somebody has removed what was written.
@@ -100,7 +100,7 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
     state.write(&state_path)?;
     let target_options = RocksOptions { durability: Durability::Always, layout: args.target_layout(), ..RocksOptions::default() };
     let target_store = RocksStore::open(&args.to, target_options)?;
-    let target = opener.target(target_store.handle())?;
+    let target = opener.target(Box::new(target_store.handle()))?;
     let mut migration = Migration { source, target, adapter, state, state_path };
     migration.copy()?;
     let keys = migration.compare()?;
@@ -159,15 +159,15 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    fn source(&self, store: impl Store + Send + 'static, layout: Layout) -> anyhow::Result<Orbweaver> {
+    fn source(&self, store: Box<dyn Store + Send>, layout: Layout) -> anyhow::Result<Orbweaver> {
         self.open(store, &self.args.camellia.settings(layout))
     }
 
-    fn target(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
+    fn target(&self, store: Box<dyn Store + Send>) -> anyhow::Result<Orbweaver> {
         self.open(store, &self.args.camellia.settings(self.args.target_layout()))
     }
 
-    fn open(&self, store: impl Store + Send + 'static, settings: &[Setting]) -> anyhow::Result<Orbweaver> {
+    fn open(&self, store: Box<dyn Store + Send>, settings: &[Setting]) -> anyhow::Result<Orbweaver> {
         let environment = Box::new(HeldEnvironment::new(self.now_ms, 0));
         self.args.engine.open_in(&self.component, environment, store, settings)
     }

@@ -1,12 +1,13 @@
 //! What the server tells of itself for INFO, CONFIG GET and CLIENT LIST.
 
-use super::ServerOptions;
+use super::{LiveFacts, ServerOptions};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// What does not change while the server runs.
+/// What is told, once a second.
 pub struct Facts {
     fixed: Vec<(String, String)>,
+    live: Option<LiveFacts>,
     started: Instant,
 }
 
@@ -27,7 +28,7 @@ impl Facts {
             ("config.timeout", options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
         ];
         let own = own.into_iter().map(|(name, text)| (name.to_owned(), text));
-        Self { fixed: own.chain(options.facts.iter().cloned()).collect(), started: Instant::now() }
+        Self { fixed: own.chain(options.facts.iter().cloned()).collect(), live: options.live_facts.clone(), started: Instant::now() }
     }
 
     /// All facts as of now. `traps` counts the instances that were lost.
@@ -47,6 +48,7 @@ impl Facts {
             changing.push(("memory.used_memory_human", bytesize::ByteSize(bytes).to_string()));
         }
         let changing = changing.into_iter().map(|(name, text)| (name.to_owned(), text));
-        self.fixed.iter().cloned().chain(changing).collect()
+        let live = self.live.iter().flat_map(LiveFacts::now);
+        self.fixed.iter().cloned().chain(changing).chain(live).collect()
     }
 }

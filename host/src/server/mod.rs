@@ -22,7 +22,7 @@ mod facts;
 mod housekeeping;
 mod options;
 
-pub use options::ServerOptions;
+pub use options::{LiveFacts, ServerOptions};
 
 use crate::runtime::{Delivery, Orbweaver};
 use clients::Clients;

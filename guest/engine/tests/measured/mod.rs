@@ -18,6 +18,10 @@ use workload::Operation;
 pub struct Cost {
     /// Each of them crosses the boundary where the engine is a component.
     pub calls: usize,
+    /// Calls that read records: each of them is a round trip where the store is behind a network.
+    pub reads: usize,
+    /// Calls that write: another one.
+    pub commits: usize,
     pub records_read: usize,
     pub puts: usize,
     pub deletes: usize,
@@ -88,27 +92,38 @@ impl Store for Counting {
     }
 
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.count(|cost| cost.records_read += 1);
+        self.count(|cost| {
+            cost.reads += 1;
+            cost.records_read += 1;
+        });
         self.call(|store| store.get(keyspace, key))
     }
 
     fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        self.count(|cost| cost.records_read += keys.len());
+        self.count(|cost| {
+            cost.reads += 1;
+            cost.records_read += keys.len();
+        });
         self.call(|store| store.get_many(keys))
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
         let page = self.call(|store| store.scan(keyspace, range, direction, limit))?;
-        self.count(|cost| cost.records_read += page.len());
+        self.count(|cost| {
+            cost.reads += 1;
+            cost.records_read += page.len();
+        });
         Ok(page)
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
+        self.count(|cost| cost.reads += 1);
         self.call(|store| store.revisions(keys))
     }
 
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         self.count(|cost| {
+            cost.commits += 1;
             for op in batch.ops() {
                 match op.unwrap() {
                     BatchOp::Put { .. } => cost.puts += 1,
@@ -144,8 +159,8 @@ impl Measured {
     /// What a command costs, with its reply.
     pub fn cost_of(&mut self, command: &str) -> (Cost, String) {
         self.tally.set(Some(Tally::default()));
-        let reply = self.client.run(command);
-        (self.take().cost, reply)
+        let reply = self.client.run_bytes(command);
+        (self.take().cost, String::from_utf8_lossy(&reply).trim_end().replace("\r\n", " "))
     }
 
     /// What `pipeline` requests of an operation in one call cost, and how often the engine allocates for them.

@@ -1,0 +1,36 @@
+//! A command reads in one round trip what does not depend on what it has read, and commits in one; `docs/round-trips.md` has the numbers.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod common;
+mod measured;
+#[path = "round_trips/mod.rs"]
+mod counted;
+
+use counted::{Counted, PIPELINE, count};
+use orbweaver_engine::command::{Run, table};
+use std::collections::BTreeSet;
+
+#[test]
+fn the_page_of_round_trips_is_what_is_counted() {
+    let page = include_str!("../../../docs/round-trips.md");
+    assert!(page == counted::markdown(), "docs/round-trips.md is old: cargo run -p orbweaver-engine --example generate_docs");
+}
+
+#[test]
+fn every_command_that_works_on_data_is_counted() {
+    let counted: BTreeSet<&str> = count().iter().map(|counted| counted.name).collect();
+    let all = table::all().flat_map(|command| std::iter::once(command).chain(command.subcommands));
+    for command in all.filter(|command| matches!(command.run, Run::Data(_) | Run::Blocking(_))) {
+        assert!(counted.contains(command.name), "{} has no example", command.name);
+    }
+}
+
+#[test]
+fn a_command_commits_at_most_once_and_one_that_only_reads_never() {
+    for Counted { name, example, alone, together, .. } in count() {
+        let command = table::find_by_full_name(name.as_bytes()).unwrap();
+        let writes = !command.flags.has(orbweaver_engine::command::flags::Flags::READONLY);
+        assert!(alone.commits <= usize::from(writes), "{example} commits {} times", alone.commits);
+        assert!(together.commits <= PIPELINE, "{example}");
+    }
+}
