@@ -3,7 +3,7 @@
 use super::Scope;
 
 /// Lock keys share this many counters; a shared counter is at worst a false alarm.
-const STRIPES: u64 = 4096;
+pub const STRIPES: u16 = 4096;
 
 /// The counters of one store, for one process. They begin anew when the store is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Revisions {
     /// What [`super::Store::revisions`] returns for a lock key.
     #[must_use]
     pub fn revision(&self, key: &[u8]) -> u64 {
-        self.stripes.get(stripe(key)).copied().unwrap_or(0)
+        self.stripes.get(usize::from(stripe(key))).copied().unwrap_or(0)
     }
 
     /// What a transaction of this scope relies on: taken at its begin, and equal at its commit unless it has met a conflict.
@@ -56,7 +56,7 @@ impl Revisions {
             Scope::Exclusive => self.epoch += 1,
             Scope::Keys(keys) => {
                 for key in changed.iter().filter_map(|&position| keys.get(usize::try_from(position).ok()?)) {
-                    if let Some(revision) = self.stripes.get_mut(stripe(key)) {
+                    if let Some(revision) = self.stripes.get_mut(usize::from(stripe(key))) {
                         *revision += 1;
                     }
                 }
@@ -65,10 +65,11 @@ impl Revisions {
     }
 }
 
-/// The counter of a lock key (FNV-1a).
-fn stripe(key: &[u8]) -> usize {
+/// The counter of a lock key, below [`STRIPES`]: FNV-1a, the same everywhere and for ever, as several processes may share the counters.
+#[must_use]
+pub fn stripe(key: &[u8]) -> u16 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    usize::try_from(hash % STRIPES).unwrap_or(0)
+    u16::try_from(hash % u64::from(STRIPES)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -88,6 +89,11 @@ mod tests {
         revisions.committed(&both, &[0]);
         let after = [&both, &other, &Scope::Exclusive].map(|scope| revisions.witness(scope));
         assert_eq!(before.iter().zip(&after).map(|(before, after)| before == after).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
+    fn a_key_has_its_counter_for_ever() {
+        assert_eq!([&b""[..], b"a", b"lock key"].map(stripe), [805, 3212, 2557]);
     }
 
     #[test]
