@@ -1,1 +1,1 @@
-//! x
+//! The store contract over etcd.
