@@ -34,3 +34,16 @@ fn a_command_commits_at_most_once_and_one_that_only_reads_never() {
         assert!(together.commits <= PIPELINE, "{example}");
     }
 }
+
+/// Commands that read several ranges, which the contract asks for one at a time: collections that are compared with each other, places
+/// around a centre, elements on both sides of another, every db.
+const SEVERAL_RANGES: &[&str] = &["geo", "list", "server", "set", "sorted-set"];
+
+#[test]
+fn what_does_not_depend_on_what_was_read_is_read_together() {
+    for Counted { name, group, example, alone, .. } in count() {
+        // The meta records of all keys, then the records that these lead to.
+        let most = if name == "randomkey" { 16 } else { 2 };
+        assert!(alone.reads <= most || SEVERAL_RANGES.contains(&group), "{example} reads {} times", alone.reads);
+    }
+}
