@@ -4,16 +4,19 @@
 mod in_process;
 mod raw;
 mod report;
+mod simulation;
 mod socket;
+mod stores;
 mod workload;
 
 use anyhow::Result;
 use clap::Parser;
+use std::path::Path;
 
 /// Measures Orbweaver beside raw RocksDB and redis-server.
 #[derive(Parser)]
 #[command(
-    after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench --operations 200000 --json results.json\n  cargo xtask bench --skip-socket"
+    after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench --operations 200000 --json results.json\n  cargo xtask bench --skip-socket\n  cargo xtask bench --stores\n  cargo xtask bench --simulation"
 )]
 struct Arguments {
     /// How many times each operation runs in process (a tenth of it for those that read a hundred fields).
@@ -28,6 +31,12 @@ struct Arguments {
     /// Leave out the servers.
     #[arg(long)]
     skip_socket: bool,
+    /// Instead: servers on RocksDB, PostgreSQL and etcd side by side.
+    #[arg(long, conflicts_with = "simulation")]
+    stores: bool,
+    /// Instead: simulate conflicts of servers on one store, and draw the charts into docs/charts.
+    #[arg(long)]
+    simulation: bool,
     /// Also write the results to this file, as JSON.
     #[arg(long)]
     json: Option<std::path::PathBuf>,
@@ -35,6 +44,12 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if arguments.simulation {
+        return simulation::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/charts"));
+    }
+    if arguments.stores {
+        return stores::run();
+    }
     let in_process = in_process::measure(arguments.operations, arguments.rounds)?;
     println!("{}", report::in_process(&in_process));
     let socket = if arguments.skip_socket { Vec::new() } else { socket::measure(arguments.requests, arguments.rounds)? };

@@ -8,7 +8,7 @@ mod lines;
 mod loss;
 mod state;
 
-use super::options::{CamelliaArgs, EngineArgs, LayoutName, Setting, load_component};
+use super::options::{CamelliaArgs, DEADLINE, EngineArgs, LayoutName, Setting, load_component};
 use super::output::byte_progress;
 use super::refused::Refused;
 use adapter::Adapter;
@@ -169,7 +169,7 @@ impl Opener<'_> {
 
     fn open(&self, store: Box<dyn Store + Send>, settings: &[Setting]) -> anyhow::Result<Orbweaver> {
         let environment = Box::new(HeldEnvironment::new(self.now_ms, 0));
-        self.args.engine.open_in(&self.component, environment, store, settings)
+        self.args.engine.open_in(&self.component, environment, store, settings, DEADLINE)
     }
 }
 

@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// Where a database is when nobody says otherwise.
 const DEFAULT_DIR: &str = "data";
+/// The longest time of a call where nobody says otherwise, on stores of this machine and on others.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+const REMOTE_DEADLINE: Duration = Duration::from_secs(120);
 
 /// Which database.
 #[derive(Args, Debug)]
@@ -192,9 +195,10 @@ pub struct EngineArgs {
     /// Most memory of the engine; a call that needs more ends with an error to its client. 4 GiB at most
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = memory_limit)]
     memory_limit: ByteSize,
-    /// Longest time for one call of the engine; a call that takes longer ends with an error to its client
-    #[arg(long, value_name = "TIME", default_value = "30s")]
-    deadline: humantime::Duration,
+    /// Longest time for one call of the engine; a call that takes longer ends with an error to its client. [default: 30s; 2min on a
+    /// store behind a network, which may have to be waited for]
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<humantime::Duration>,
     /// Lets DEBUG PANIC end the engine's instance, for tests
     #[arg(long, hide = true)]
     allow_debug_panic: bool,
@@ -212,25 +216,28 @@ pub struct EngineArgs {
 impl EngineArgs {
     /// Opens the component on a database, with the clock held where that was asked for.
     pub fn open(&self, database: &Database, clock: ClockArgs) -> anyhow::Result<Orbweaver> {
-        self.open_with(database.store.handle(), &database.settings, clock.now)
+        self.open_with(&database.store, &database.settings, clock.now)
     }
 
     /// Opens the component on a store, with settings beside those of the options.
-    pub fn open_with(&self, store: Box<dyn Store + Send>, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
-        self.open_in(&load_component()?, self.environment(now_ms), store, settings)
+    pub fn open_with(&self, store: &OpenStore, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
+        let usual = if matches!(store, OpenStore::Remote(_)) { REMOTE_DEADLINE } else { DEADLINE };
+        self.open_in(&load_component()?, self.environment(now_ms), store.handle(), settings, usual)
     }
 
-    /// Opens a component that is loaded already, with a clock and randomness of the caller's.
+    /// Opens a component that is loaded already, with a clock and randomness of the caller's, and the deadline that holds where the
+    /// options name none.
     pub fn open_in(
         &self,
         component: &Component,
         environment: Box<dyn Environment + Send>,
         store: Box<dyn Store + Send>,
         settings: &[Setting],
+        usual_deadline: Duration,
     ) -> anyhow::Result<Orbweaver> {
         let builder = Orbweaver::builder()
             .memory_limit(bytes(self.memory_limit))
-            .deadline(Duration::from(self.deadline))
+            .deadline(self.deadline.map_or(usual_deadline, Duration::from))
             .setting("databases", &self.databases.to_string())
             .setting("allow-debug-panic", if self.allow_debug_panic { "yes" } else { "no" })
             .environment(environment);

@@ -148,7 +148,7 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let _watch = watch_clock(args, &database.store)?;
     let own = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.clone())];
     let settings = [database.settings.clone(), own.into()].concat();
-    let orbweaver = args.engine.open_with(database.store.handle(), &settings, None)?;
+    let orbweaver = args.engine.open_with(&database.store, &settings, None)?;
     let server = Server::bind(address, orbweaver, server_options(args, &database.store))
         .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
     stop_on_signals(server.stopper()).context("cannot wait for signals")?;

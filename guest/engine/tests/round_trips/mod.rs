@@ -9,6 +9,7 @@ use orbweaver_engine::command::table;
 use orbweaver_engine::store::MemoryStore;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 /// Requests that arrive together.
 pub const PIPELINE: usize = 32;
@@ -24,7 +25,12 @@ pub struct Counted {
 }
 
 /// All examples, counted.
-pub fn count() -> Vec<Counted> {
+pub fn count() -> &'static [Counted] {
+    static COUNTED: OnceLock<Vec<Counted>> = OnceLock::new();
+    COUNTED.get_or_init(count_all)
+}
+
+fn count_all() -> Vec<Counted> {
     let counted = examples::EXAMPLES.iter().map(|&example| {
         let words: Vec<bytes::Bytes> = example.split(' ').map(|word| bytes::Bytes::copy_from_slice(word.as_bytes())).collect();
         let command = table::resolve(&words).unwrap_or_else(|| panic!("{example} is not a command"));
@@ -48,7 +54,7 @@ fn prepared() -> Measured {
 
 /// The page.
 pub fn markdown() -> String {
-    let mut groups: BTreeMap<&str, Vec<Counted>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<&Counted>> = BTreeMap::new();
     for counted in count() {
         groups.entry(counted.group).or_default().push(counted);
     }

@@ -19,8 +19,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [(&'static str, Self); 4] =
-        [("etcd", Self::Etcd), ("postgres", Self::Postgres), ("postgresql", Self::Postgres), ("tikv", Self::Tikv)];
+    /// By the schemes of URLs; `etcds` is etcd with TLS.
+    const BY_SCHEME: [(&'static str, Self); 5] =
+        [("etcd", Self::Etcd), ("etcds", Self::Etcd), ("postgres", Self::Postgres), ("postgresql", Self::Postgres), ("tikv", Self::Tikv)];
 
     /// As URLs, INFO and messages name it.
     #[must_use]
@@ -45,7 +46,7 @@ impl FromStr for Address {
 
     fn from_str(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("a URL is needed, such as postgres://user@host/database")?;
-        let kind = Kind::ALL.iter().find(|(name, _)| *name == scheme);
+        let kind = Kind::BY_SCHEME.iter().find(|(name, _)| *name == scheme);
         let &(_, kind) = kind.ok_or_else(|| format!("no store is named {scheme}: there are etcd, postgres and tikv"))?;
         if rest.is_empty() || rest.starts_with('/') {
             return Err(format!("a host is missing behind {scheme}://"));

@@ -12,6 +12,7 @@ use handle::Counters;
 use orbweaver_engine::store::{Store, StoreError};
 use orbweaver_etcd::EtcdStore;
 use orbweaver_postgres::PostgresStore;
+use orbweaver_remote::RoundTrips;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,10 +89,12 @@ impl RemoteStore {
     /// What INFO tells of the store, in its section `persistence`.
     #[must_use]
     pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let round_trips = self.client.round_trips();
         let counted = self.counters.list().into_iter().map(|(name, count)| (name, count.to_string()));
         let own = [
             ("store_server", self.client.describe()),
-            ("store_round_trips", self.client.round_trips().to_string()),
+            ("store_read_round_trips", round_trips.reads.to_string()),
+            ("store_commit_round_trips", round_trips.commits.to_string()),
             ("store_clock_skew_ms", self.verdict.skew_ms().to_string()),
         ];
         own.into_iter().chain(counted).collect()
@@ -109,12 +112,12 @@ impl Client {
     /// Program and version of the servers.
     fn describe(&self) -> String {
         match self {
-            Self::Etcd(store) => store.describe(),
-            Self::Postgres(store) => store.describe(),
+            Self::Etcd(store) => store.describe().to_owned(),
+            Self::Postgres(store) => store.describe().to_owned(),
         }
     }
 
-    fn round_trips(&self) -> u64 {
+    fn round_trips(&self) -> RoundTrips {
         match self {
             Self::Etcd(store) => store.round_trips(),
             Self::Postgres(store) => store.round_trips(),
