@@ -25,7 +25,7 @@ impl SharedStore {
     /// When it is not installed (Debian package `postgresql`) or does not come up.
     #[must_use]
     pub fn postgres() -> Self {
-        Self::Postgres(PostgresServer::start().expect("PostgreSQL starts"))
+        Self::Postgres(PostgresServer::start(&[]).expect("PostgreSQL starts"))
     }
 
     /// Starts three nodes of etcd.
@@ -41,7 +41,7 @@ impl SharedStore {
     #[must_use]
     pub fn url(&self) -> String {
         match self {
-            Self::Postgres(server) => server.url(),
+            Self::Postgres(server) => server.url("sslmode=disable"),
             Self::Etcd(cluster) => cluster.url("orbweaver"),
         }
     }
@@ -136,7 +136,7 @@ impl Servers {
 #[must_use]
 pub fn info(client: &mut Client, name: &str) -> String {
     let reply = client.call(&args(["INFO", "everything"])).expect("the server answers");
-    let Value::Bulk(text) | Value::Verbatim(_, text) = reply else { panic!("not a text: {reply:?}") };
+    let Value::Bulk(text) = reply else { panic!("not a text: {reply:?}") };
     let text = String::from_utf8(text.to_vec()).expect("INFO is text");
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()

@@ -192,23 +192,23 @@ fn servers_on_etcd_lose_nothing_when_a_server_and_a_node_are_killed() {
 }
 
 #[test]
-fn servers_on_postgres_lose_nothing_when_a_server_is_killed_and_commits_are_cut() {
-    let postgres = PostgresServer::start().expect("PostgreSQL starts");
-    let proxy = CuttingProxy::start(postgres.address(), b"COMMIT").expect("a proxy");
-    let url = postgres.url().replace(&postgres.address().to_string(), &proxy.address().to_string());
-    let store = SharedStore::Postgres(postgres);
+fn servers_on_postgres_lose_nothing_when_commits_are_cut_and_servers_are_killed() {
+    let postgres = PostgresServer::start(&[]).expect("PostgreSQL starts");
+    let proxy = CuttingProxy::start(([127, 0, 0, 1], postgres.port()).into(), b"COMMIT").expect("a proxy");
+    let url = postgres.url_by("127.0.0.1", proxy.address().port(), "sslmode=disable");
+    let mut store = SharedStore::Postgres(postgres);
     let mut servers = Servers::start(&url, SERVERS, &[]);
-    let SharedStore::Postgres(postgres) = &store else { unreachable!("it is PostgreSQL") };
+    let SharedStore::Postgres(postgres) = &mut store else { unreachable!("it is PostgreSQL") };
     let ledger = write_through(&mut servers, |servers, addresses| {
         kill_a_server(servers, addresses);
         proxy.cut_every(20);
         sleep(Duration::from_secs(4));
         proxy.cut_every(0);
-        for _ in 0..10 {
-            postgres.terminate_connections().expect("the superuser may");
-            sleep(Duration::from_millis(300));
-        }
+        // A crash, and what the log brings back.
+        postgres.kill().expect("the server ends");
         sleep(Duration::from_secs(1));
+        postgres.revive().expect("the server comes back");
+        sleep(Duration::from_secs(3));
     });
     println!("postgres: {} connections were cut within a commit", proxy.cuts());
     assert!(proxy.cuts() > 5);

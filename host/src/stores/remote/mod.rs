@@ -21,6 +21,8 @@ use std::time::Duration;
 pub struct RemoteStore {
     address: Address,
     client: Client,
+    /// Program and version of its servers.
+    server: String,
     read_only: bool,
     counters: Arc<Counters>,
     verdict: Arc<Verdict>,
@@ -47,7 +49,8 @@ impl RemoteStore {
                 return Err(StoreError::Io(how.to_owned()));
             }
         };
-        Ok(Self { address: address.clone(), client, read_only, counters: Arc::default(), verdict: Arc::default() })
+        let server = client.describe()?;
+        Ok(Self { address: address.clone(), client, server, read_only, counters: Arc::default(), verdict: Arc::default() })
     }
 
     /// A handle for one thread.
@@ -92,7 +95,7 @@ impl RemoteStore {
         let round_trips = self.client.round_trips();
         let counted = self.counters.list().into_iter().map(|(name, count)| (name, count.to_string()));
         let own = [
-            ("store_server", self.client.describe()),
+            ("store_server", self.server.clone()),
             ("store_read_round_trips", round_trips.reads.to_string()),
             ("store_commit_round_trips", round_trips.commits.to_string()),
             ("store_clock_skew_ms", self.verdict.skew_ms().to_string()),
@@ -110,10 +113,10 @@ impl Client {
     }
 
     /// Program and version of the servers.
-    fn describe(&self) -> String {
+    fn describe(&self) -> Result<String, StoreError> {
         match self {
-            Self::Etcd(store) => store.describe().to_owned(),
-            Self::Postgres(store) => store.describe().to_owned(),
+            Self::Etcd(store) => store.describe().map(|description| description.to_string()),
+            Self::Postgres(store) => Ok(store.describe().to_owned()),
         }
     }
 
