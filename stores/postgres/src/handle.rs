@@ -230,11 +230,11 @@ impl Store for PostgresHandle {
             return Err(StoreError::UnsupportedOrder(format!("{name}: PostgreSQL orders keys by their bytes, not by {}", order.name())));
         }
         let schema = &self.shared.pool.options().schema;
-        let number = self.shared.ask(async |link| schema::keyspace(&link.client, schema, name).await)?;
+        let number = self.shared.ask(&self.meter, async |link| schema::keyspace(&link.client, schema, name).await)?;
         let keyspace = Keyspace(u32::try_from(number).map_err(|_| StoreError::Corrupt(format!("keyspace {name} has number {number}")))?);
         self.keyspaces.insert(keyspace);
         // Whoever opens keyspaces goes on with transactions, whose first read had better not find an old epoch.
-        self.shared.refresh_epoch()?;
+        self.shared.refresh_epoch(&self.meter)?;
         Ok(keyspace)
     }
 
@@ -302,8 +302,7 @@ impl Store for PostgresHandle {
         let stripes: Vec<i32> = keys.iter().map(|key| stripe_of(key)).collect();
         let read = async |link: &Link| link.client.query(&link.statements.revisions, &[&stripes]).await;
         let rows = if matches!(self.state, State::Idle) {
-            self.meter.count_read();
-            self.shared.ask(read)?
+            self.shared.ask(&self.meter, read)?
         } else {
             self.request(read)?
         };
@@ -343,7 +342,7 @@ impl PostgresHandle {
         ops.iter().try_for_each(|op| self.number(op.keyspace()).map(drop))?;
         let reach = match &self.state {
             State::Declared(declared) | State::Open(Open { declared, .. }) => &declared.reach,
-            State::Over(error) => return Err(if *error == StoreError::Expired { StoreError::Conflict } else { error.clone() }),
+            State::Over(error) => return Err(as_of_commit(error.clone())),
             State::Idle => return Err(no_transaction()),
         };
         match reach {
@@ -352,8 +351,10 @@ impl PostgresHandle {
             Reach::Stripes(_) if ops.is_empty() && changed.is_empty() => return Ok(()),
             Reach::Stripes(_) | Reach::Everything => {}
         }
-        // Locks first, where nothing was read: what others have done in between has to be known before anything is written.
-        self.request(async |_| Ok(())).map_err(|error| if error == StoreError::Expired { StoreError::Conflict } else { error })?;
+        if let State::Declared(_) = self.state {
+            // Nothing was read. The locks come first all the same: what others have done has to be known before anything is written.
+            self.request(async |_| Ok(())).map_err(as_of_commit)?;
+        }
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Open(open) => block_on(Commit::new(&self.shared, &self.meter, open, changed).write(&ops))?,
             _ => Err(no_transaction()),
@@ -365,6 +366,11 @@ impl Drop for PostgresHandle {
     fn drop(&mut self) {
         self.rollback();
     }
+}
+
+/// What a commit reports where a read would report `error`.
+fn as_of_commit(error: StoreError) -> StoreError {
+    if error == StoreError::Expired { StoreError::Conflict } else { error }
 }
 
 fn bytes_of(row: &Row, column: usize) -> Result<Bytes, StoreError> {

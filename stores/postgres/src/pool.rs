@@ -5,7 +5,7 @@ use crate::link::{Link, Session};
 use crate::options::Options;
 use orbweaver_engine::store::StoreError;
 use orbweaver_remote::{Backoff, BackoffPolicy};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
@@ -53,13 +53,24 @@ impl Pool {
     /// Gives a connection back, on which a transaction has ended, or its end has been sent.
     pub fn give(&self, lease: Lease) {
         if !lease.link.is_closed() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(lease.link);
+            self.idle().push(lease.link);
         }
+    }
+
+    /// Adds a connection of [`Pool::connect`].
+    pub async fn add(&self, session: Session) -> Result<(), StoreError> {
+        let link = session.prepare(&self.options).await.map_err(Failure::alone)?;
+        self.idle().push(link);
+        Ok(())
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The idle connection that was used last.
     fn pop(&self) -> Option<Link> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle();
         std::iter::from_fn(|| idle.pop()).find(|link| !link.is_closed())
     }
 

@@ -5,14 +5,18 @@ use crate::link::Session;
 use crate::options::Options;
 use crate::server::Product;
 use orbweaver_engine::store::StoreError;
-use tokio_postgres::Error;
+use orbweaver_remote::{Backoff, BackoffPolicy};
+use std::time::Duration;
+use tokio::time::sleep;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error};
 
 /// Lock keys share this many rows.
 pub const STRIPES: u16 = 4096;
 
-/// How often a statement is run again when other servers make the same tables.
-const ATTEMPTS: u32 = 20;
+/// How long a statement is run again while other servers make the same tables.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes sure that the tables are there and whole.
 pub async fn ensure(session: &Session, options: &Options) -> Result<(), StoreError> {
@@ -66,22 +70,21 @@ async fn create(session: &Session, schema: &str) -> Result<(), Error> {
 fn tables(session: &Session, schema: &str) -> Vec<String> {
     let server = &session.server;
     let ascending = server.ascending();
+    // Room on each page for new versions of its rows: they then need no new entries in the index, and are cleaned up as they are met.
+    let roomy = |settings: &str| if server.product == Product::PostgreSql { format!(" WITH ({settings})") } else { String::new() };
     let mut statements = vec![
         format!("CREATE TABLE IF NOT EXISTS {schema}.keyspaces (name text NOT NULL PRIMARY KEY, id int4 NOT NULL UNIQUE)"),
         format!(
             "CREATE TABLE IF NOT EXISTS {schema}.records (keyspace int4 NOT NULL, key bytea NOT NULL, value bytea NOT NULL, \
-             PRIMARY KEY (keyspace{ascending}, key{ascending}))"
+             PRIMARY KEY (keyspace{ascending}, key{ascending})){}",
+            roomy("fillfactor = 90")
         ),
         format!(
             "CREATE TABLE IF NOT EXISTS {schema}.stripes (stripe int4 NOT NULL, revision int8 NOT NULL, epoch int8 NOT NULL, \
-             tokens bytea NOT NULL, PRIMARY KEY (stripe{ascending}))"
+             tokens bytea NOT NULL, PRIMARY KEY (stripe{ascending})){}",
+            roomy("fillfactor = 20, autovacuum_vacuum_scale_factor = 0.1")
         ),
     ];
-    if server.product == Product::PostgreSql {
-        // Room on each page for new versions of its rows: they then need no new entries in the index, and are cleaned up as they are met.
-        statements.push(format!("ALTER TABLE {schema}.records SET (fillfactor = 90)"));
-        statements.push(format!("ALTER TABLE {schema}.stripes SET (fillfactor = 20, autovacuum_vacuum_scale_factor = 0.1)"));
-    }
     // The first epoch is the time: a database that is dropped and made anew has another one than before.
     statements.push(format!(
         "INSERT INTO {schema}.stripes (stripe, revision, epoch, tokens) \
@@ -94,12 +97,20 @@ fn tables(session: &Session, schema: &str) -> Vec<String> {
 
 /// Runs a statement alone, again where another server makes the same at the same time.
 async fn execute(session: &Session, statement: &str) -> Result<(), Error> {
-    let mut attempts = 0;
+    retrying(async || session.client.batch_execute(statement).await).await
+}
+
+async fn retrying<T>(statement: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+    let mut attempts = Backoff::new(BackoffPolicy::unavailable(PATIENCE));
     loop {
-        attempts += 1;
-        match session.client.batch_execute(statement).await {
-            Err(error) if attempts < ATTEMPTS && is_made_by_others(&error) => {}
+        let error = match statement().await {
+            Err(error) if is_made_by_others(&error) => error,
             other => return other,
+        };
+        attempts.failed();
+        match attempts.next_delay() {
+            Some(delay) => sleep(delay).await,
+            None => return Err(error),
         }
     }
 }
@@ -109,30 +120,24 @@ fn is_made_by_others(error: &Error) -> bool {
         SqlState::UNIQUE_VIOLATION,
         SqlState::DUPLICATE_TABLE,
         SqlState::DUPLICATE_SCHEMA,
+        SqlState::DUPLICATE_OBJECT,
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
-        // "tuple concurrently updated", of ALTER TABLE.
-        SqlState::INTERNAL_ERROR,
     ];
     error.code().is_some_and(|code| codes.contains(code))
 }
 
 /// The number of a keyspace, which is made where it is not there.
-pub async fn keyspace(session: &tokio_postgres::Client, schema: &str, name: &str) -> Result<i32, Error> {
-    use tokio_postgres::types::Type;
+pub async fn keyspace(client: &Client, schema: &str, name: &str) -> Result<i32, Error> {
     let find = format!("SELECT id FROM {schema}.keyspaces WHERE name = $1");
     let make = format!(
         "INSERT INTO {schema}.keyspaces (name, id) SELECT $1, coalesce(max(id), 0) + 1 FROM {schema}.keyspaces ON CONFLICT DO NOTHING"
     );
-    let mut attempts = 0;
     loop {
-        attempts += 1;
-        if let Some(row) = session.query_typed_opt(&find, &[(&name, Type::TEXT)]).await? {
+        if let Some(row) = client.query_typed_opt(&find, &[(&name, Type::TEXT)]).await? {
             return row.try_get(0);
         }
-        match session.execute_typed(&make, &[(&name, Type::TEXT)]).await {
-            Err(error) if attempts < ATTEMPTS && is_made_by_others(&error) => {}
-            other => drop(other?),
-        }
+        // Where another keyspace has just got the number, nothing is inserted, and the next round finds the next number.
+        retrying(async || client.execute_typed(&make, &[(&name, Type::TEXT)]).await).await?;
     }
 }

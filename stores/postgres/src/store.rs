@@ -56,11 +56,13 @@ impl PostgresStore {
         let server = block_on(async {
             let session = pool.connect().await?;
             schema::ensure(&session, pool.options()).await?;
-            Ok::<_, StoreError>(session.server)
+            let server = session.server.clone();
+            pool.add(session).await?;
+            Ok::<_, StoreError>(server)
         })??;
         let limits = server.limits();
         let shared = Shared { pool, server, limits, meter: Meter::new(), epoch: AtomicI64::new(0) };
-        shared.refresh_epoch()?;
+        shared.refresh_epoch(&shared.meter)?;
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -88,7 +90,7 @@ impl PostgresStore {
     /// [`StoreError::Io`] where the server does not answer.
     pub fn server_clock_ms(&self) -> Result<u64, StoreError> {
         let clock = "SELECT CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS int8)";
-        let row = self.shared.ask(async |link| link.client.query_typed_one(clock, &[]).await)?;
+        let row = self.shared.ask(&self.shared.meter, async |link| link.client.query_typed_one(clock, &[]).await)?;
         let millis: i64 = row.try_get(0).map_err(|error| corrupt(&error))?;
         u64::try_from(millis).map_err(|_| StoreError::Io(format!("the server's clock is at {millis} ms, before 1970")))
     }
@@ -111,8 +113,8 @@ impl Shared {
     }
 
     /// Reads the epoch from the store.
-    pub fn refresh_epoch(&self) -> Result<(), StoreError> {
-        let row: Row = self.ask(async |link| link.client.query_one(&link.statements.epoch, &[]).await)?;
+    pub fn refresh_epoch(&self, meter: &Meter) -> Result<(), StoreError> {
+        let row: Row = self.ask(meter, async |link| link.client.query_one(&link.statements.epoch, &[]).await)?;
         self.note_epoch(row.try_get(0).map_err(|error| corrupt(&error))?);
         Ok(())
     }
@@ -136,12 +138,12 @@ impl Shared {
         }
     }
 
-    /// A request outside of transactions that may be made twice: on a new connection where an idle one turns out to be gone.
-    pub fn ask<T>(&self, request: impl AsyncFn(&Link) -> Result<T, Error>) -> Result<T, StoreError> {
+    /// A request outside of transactions that may be made twice, counted by `meter`: on a new connection where an idle one turns out to be gone.
+    pub fn ask<T>(&self, meter: &Meter, request: impl AsyncFn(&Link) -> Result<T, Error>) -> Result<T, StoreError> {
         let mut losses = 0;
         loop {
             let lease = block_on(self.pool.take())??;
-            self.meter.count_read();
+            meter.count_read();
             match block_on(self.wait(request(&lease.link)))? {
                 Ok(answer) => {
                     self.pool.give(lease);
