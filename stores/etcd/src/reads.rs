@@ -1,0 +1,192 @@
+//! What a transaction reads: everything at one revision of etcd, that of its first read.
+
+use crate::EtcdStore;
+use crate::cluster::{Failure, Route};
+use etcd_client::{GetOptions, GetResponse, KeyValue, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse};
+use futures_util::future::try_join_all;
+use orbweaver_engine::store::{Direction, PageLimit, StoreError};
+use orbweaver_remote::Meter;
+use std::ops::Range;
+
+/// Records that a scan asks for before it knows how large they are.
+const FIRST_RECORDS: u32 = 256;
+/// The bounds of what it asks for afterwards.
+const FEWEST_RECORDS: u64 = 16;
+const MOST_RECORDS: u64 = 4096;
+
+/// The state that a transaction sees.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Snapshot {
+    /// The revision of etcd; `None` before the first read.
+    pub revision: Option<i64>,
+    /// The epoch that the transaction began with; `None` where it does not matter.
+    pub epoch: Option<i64>,
+}
+
+/// Records to read.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    key: Vec<u8>,
+    /// With the end of a range: how many, and from which end.
+    range: Option<(Vec<u8>, i64, Direction)>,
+}
+
+impl Wanted {
+    pub fn one(key: Vec<u8>) -> Self {
+        Self { key, range: None }
+    }
+
+    /// Backwards, etcd reads and sorts the whole range before it looks at the limit.
+    pub fn range(range: Range<Vec<u8>>, limit: i64, direction: Direction) -> Self {
+        Self { key: range.start, range: Some((range.end, limit, direction)) }
+    }
+
+    fn into_op(self, revision: Option<i64>, serializable: bool) -> TxnOp {
+        let mut options = GetOptions::new();
+        if let Some(revision) = revision {
+            options = options.with_revision(revision);
+        }
+        if serializable {
+            options = options.with_serializable();
+        }
+        if let Some((end, limit, direction)) = self.range {
+            options = options.with_range(end).with_limit(limit);
+            if direction == Direction::Reverse {
+                options = options.with_sort(SortTarget::Key, SortOrder::Descend);
+            }
+        }
+        TxnOp::get(self.key, Some(options))
+    }
+}
+
+/// The revision at which the only record of an answer was last changed; 0 where there is none.
+pub fn mod_revision(answer: &GetResponse) -> i64 {
+    answer.kvs().first().map_or(0, KeyValue::mod_revision)
+}
+
+/// The revision of etcd that an answer is from.
+pub fn revision(answer: &TxnResponse) -> Result<i64, StoreError> {
+    answer.header().map(etcd_client::ResponseHeader::revision).ok_or_else(|| damaged("an answer without a header"))
+}
+
+pub fn damaged(what: &str) -> StoreError {
+    StoreError::Corrupt(format!("etcd: {what}"))
+}
+
+/// The answers of a Txn that reads.
+pub fn answers(answer: &TxnResponse) -> Vec<GetResponse> {
+    let gets = answer.op_responses().into_iter().filter_map(|answer| match answer {
+        TxnOpResponse::Get(get) => Some(get),
+        _ => None,
+    });
+    gets.collect()
+}
+
+impl EtcdStore {
+    /// Reads at the snapshot, which the first read makes: together with the epoch, in one Txn. What does not fit one Txn is asked for
+    /// by several at once.
+    pub(crate) async fn read(
+        &self,
+        route: &Route,
+        meter: &Meter,
+        snapshot: &mut Snapshot,
+        wanted: Vec<Wanted>,
+    ) -> Result<Vec<GetResponse>, StoreError> {
+        let (at_once, mut wanted, mut found) = (self.inner.sizes.txn_ops, wanted.into_iter(), Vec::new());
+        let revision = match snapshot.revision {
+            Some(revision) => revision,
+            None => {
+                let first = wanted.by_ref().take(at_once.saturating_sub(1));
+                let ops: Vec<TxnOp> =
+                    std::iter::once(Wanted::one(self.inner.keys.epoch())).chain(first).map(|wanted| wanted.into_op(None, false)).collect();
+                meter.count_read();
+                let answer = self.inner.cluster.repeat_txn(route, &Txn::new().and_then(ops)).await;
+                let answer = answer.map_err(|failure| self.inner.cluster.error(failure))?;
+                let revision = revision(&answer)?;
+                let mut answers = answers(&answer).into_iter();
+                let epoch = answers.next().map_or(0, |answer| mod_revision(&answer));
+                self.inner.learn_epoch(epoch);
+                if snapshot.epoch.is_some_and(|known| known != epoch) {
+                    return Err(StoreError::Conflict);
+                }
+                snapshot.revision = Some(revision);
+                found.extend(answers);
+                revision
+            }
+        };
+        let rest: Vec<Wanted> = wanted.collect();
+        if !rest.is_empty() {
+            meter.count_read();
+            let chunks = rest.chunks(at_once).map(|chunk| self.read_at(route, revision, chunk));
+            let chunks = try_join_all(chunks).await.map_err(|failure| self.inner.cluster.error(failure))?;
+            found.extend(chunks.into_iter().flatten());
+        }
+        Ok(found)
+    }
+
+    /// Reads at a revision. Every node that has it knows all of it, and asks no other.
+    async fn read_at(&self, route: &Route, revision: i64, wanted: &[Wanted]) -> Result<Vec<GetResponse>, Failure> {
+        let txn = |serializable: bool| {
+            let ops: Vec<TxnOp> = wanted.iter().map(|wanted| wanted.clone().into_op(Some(revision), serializable)).collect();
+            Txn::new().and_then(ops)
+        };
+        let answer = match self.inner.cluster.repeat_txn(route, &txn(true)).await {
+            Err(failure) if failure.is_of_the_future() => self.inner.cluster.repeat_txn(route, &txn(false)).await,
+            outcome => outcome,
+        };
+        answer.map(|answer| answers(&answer))
+    }
+}
+
+/// How many records a scan asks for next.
+#[derive(Debug)]
+pub struct Appetite {
+    limit: PageLimit,
+    items: u64,
+    bytes: u64,
+}
+
+impl Appetite {
+    pub const fn new(limit: PageLimit) -> Self {
+        Self { limit, items: 0, bytes: 0 }
+    }
+
+    /// Notes a record.
+    pub fn had(&mut self, bytes: usize) {
+        self.items += 1;
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// As many as the page takes by the size of those so far: etcd bounds records, but not bytes.
+    pub fn next(&self) -> i64 {
+        let items_left = u64::from(self.limit.max_items).saturating_sub(self.items).max(1);
+        let bytes_left = u64::from(self.limit.max_bytes).saturating_sub(self.bytes);
+        let records = match self.bytes.checked_div(self.items) {
+            None => u64::from(FIRST_RECORDS),
+            Some(average) => (bytes_left / average.max(1)).clamp(FEWEST_RECORDS, MOST_RECORDS),
+        };
+        i64::try_from(records.min(items_left)).unwrap_or(i64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_asks_for_what_its_page_takes() {
+        let mut appetite = Appetite::new(PageLimit { max_items: 10, max_bytes: 1000 });
+        assert_eq!(appetite.next(), 10);
+        let mut large = Appetite::new(PageLimit { max_items: 5000, max_bytes: 1 << 20 });
+        assert_eq!(large.next(), 256);
+        (0..256).for_each(|_| large.had(4000));
+        assert_eq!(large.next(), 16, "few of the large ones are left");
+        let mut small = Appetite::new(PageLimit { max_items: 5000, max_bytes: 1 << 20 });
+        (0..256).for_each(|_| small.had(20));
+        assert_eq!(small.next(), 4096);
+        (0..4096).for_each(|_| small.had(20));
+        assert_eq!(small.next(), 648, "what is left of the items");
+        (0..10).for_each(|_| appetite.had(0));
+        assert_eq!(appetite.next(), 1);
+    }
+}
