@@ -63,7 +63,8 @@ impl<'s> Commit<'s> {
         requests.push(link.client.batch_execute(COMMIT).boxed_local());
         let last = requests.len() - 1;
         self.meter.count_commit();
-        let answers = self.shared.wait(in_order(requests).map(Ok)).await;
+        let statements = u32::try_from(requests.len()).unwrap_or(u32::MAX);
+        let answers = self.shared.wait_for(statements, in_order(requests)).await;
         let place = &self.shared.pool.options().place;
         let failed = match &answers {
             Ok(answers) => answers.iter().zip(0..).find_map(|(answer, at)| Some((judge(place, answer.as_ref().err()?), at))),

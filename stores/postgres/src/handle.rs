@@ -198,7 +198,7 @@ impl PostgresHandle {
                             self.shared.give_up(lease, &Failure::Collision);
                             // The next transaction is told the epoch as it is.
                             self.shared.note_epoch(other?.0);
-                            return Err(StoreError::Expired);
+                            return Err(StoreError::Conflict);
                         }
                     };
                     self.shared.note_epoch(epoch);

@@ -119,13 +119,17 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits for an answer, for a bounded time.
+    /// Waits for the answer to a statement, for a bounded time.
     pub async fn wait<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        self.wait_for(1, request).await?.map_err(|error| judge(&self.pool.options().place, &error))
+    }
+
+    /// Waits for the answers to several statements.
+    pub async fn wait_for<T>(&self, statements: u32, requests: impl Future<Output = T>) -> Result<T, Failure> {
         let options = self.pool.options();
-        match timeout(options.statement_timeout + GRACE, request).await {
-            Ok(answer) => answer.map_err(|error| judge(&options.place, &error)),
-            Err(_) => Err(Failure::Lost(format!("{} has not answered within {:?}", options.place, options.statement_timeout + GRACE))),
-        }
+        let patience = options.statement_timeout.saturating_mul(statements).saturating_add(GRACE);
+        let late = |_| Failure::Lost(format!("{} has not answered within {patience:?}", options.place));
+        timeout(patience, requests).await.map_err(late)
     }
 
     /// Takes back the connection of a transaction that failed: it may go on where the server is still there.

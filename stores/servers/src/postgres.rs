@@ -136,6 +136,17 @@ impl PostgresServer {
         }
     }
 
+    /// Runs SQL as the superuser.
+    ///
+    /// # Errors
+    /// Where the server refuses it.
+    pub fn run_sql(&self, sql: &str) -> io::Result<()> {
+        let mut command = self.owner.command("psql")?;
+        command.args(["-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres", "-p", &self.port.to_string(), "-c", sql]);
+        let told = command.output()?;
+        if told.status.success() { Ok(()) } else { Err(io::Error::other(String::from_utf8_lossy(&told.stderr))) }
+    }
+
     /// What the server has logged.
     #[must_use]
     pub fn log(&self) -> String {
