@@ -1,7 +1,8 @@
 //! Every statement that transactions run, prepared once for each connection. PostgreSQL, CockroachDB and YugabyteDB share this SQL.
 
-use futures_util::try_join;
+use futures_util::future::{try_join4, try_join5};
 use orbweaver_engine::store::Direction;
+use std::slice;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Statement};
 
@@ -64,41 +65,49 @@ impl Statements {
         let token = format!("tokens = substr($1 || tokens, 1, {TOKENS_BYTES})");
         let (int4, int8, bytea) = (Type::INT4, Type::INT8, Type::BYTEA);
         let (int4s, byteas) = (Type::INT4_ARRAY, Type::BYTEA_ARRAY);
+        let in_point = [int4.clone(), bytea.clone()];
+        let in_keyspace = [int4.clone(), byteas.clone()];
+        let in_columns = [int4s.clone(), byteas.clone(), byteas];
         let in_range = [int4.clone(), bytea.clone(), bytea.clone(), int8.clone()];
         let in_tail = [int4.clone(), bytea.clone(), int8];
-        let in_keyspace = [int4.clone(), byteas.clone()];
+        let in_marks = [bytea.clone(), int4s.clone()];
         let locked = format!("SELECT stripe, revision, epoch FROM {stripes}");
-        let (epoch, lock, lock_all, recall, revisions, get, get_many) = try_join!(
-            prepared(format!("SELECT epoch FROM {stripes} WHERE stripe = 0"), &[]),
-            prepared(format!("{locked} WHERE stripe = ANY($1) ORDER BY stripe FOR UPDATE"), std::slice::from_ref(&int4s)),
-            prepared(format!("{locked} ORDER BY stripe FOR UPDATE"), &[]),
-            prepared(
-                format!("SELECT revision, epoch, tokens FROM {stripes} WHERE stripe = $1 FOR UPDATE"),
-                std::slice::from_ref(&int4)
-            ),
-            prepared(format!("SELECT stripe, revision FROM {stripes} WHERE stripe = ANY($1)"), std::slice::from_ref(&int4s)),
-            prepared(format!("SELECT value FROM {records} WHERE keyspace = $1 AND key = $2"), &[int4.clone(), bytea.clone()]),
-            prepared(format!("SELECT key, value FROM {records} WHERE keyspace = $1 AND key = ANY($2)"), &in_keyspace),
-        )?;
-        let (scan_forward, scan_forward_from, scan_reverse, scan_reverse_from) = try_join!(
-            prepared(scan(range, "ASC", "$4"), &in_range),
-            prepared(scan(from, "ASC", "$3"), &in_tail),
-            prepared(scan(range, "DESC", "$4"), &in_range),
-            prepared(scan(from, "DESC", "$3"), &in_tail),
-        )?;
         let put = format!(
             "INSERT INTO {records} (keyspace, key, value) SELECT * FROM unnest($1, $2, $3) \
              ON CONFLICT (keyspace, key) DO UPDATE SET value = excluded.value"
         );
         let mark = format!("UPDATE {stripes} SET revision = revision + 1, {token} WHERE stripe = ANY($2)");
-        let (put, delete, delete_range, delete_from, mark, mark_all) = try_join!(
-            prepared(put, &[int4s.clone(), byteas.clone(), byteas.clone()]),
+        let of_stripes = try_join5(
+            prepared(format!("SELECT epoch FROM {stripes} WHERE stripe = 0"), &[]),
+            prepared(format!("{locked} WHERE stripe = ANY($1) ORDER BY stripe FOR UPDATE"), slice::from_ref(&int4s)),
+            prepared(format!("{locked} ORDER BY stripe FOR UPDATE"), &[]),
+            prepared(format!("SELECT revision, epoch, tokens FROM {stripes} WHERE stripe = $1 FOR UPDATE"), slice::from_ref(&int4)),
+            prepared(format!("SELECT stripe, revision FROM {stripes} WHERE stripe = ANY($1)"), slice::from_ref(&int4s)),
+        );
+        let of_keys = try_join4(
+            prepared(format!("SELECT value FROM {records} WHERE keyspace = $1 AND key = $2"), &in_point),
+            prepared(format!("SELECT key, value FROM {records} WHERE keyspace = $1 AND key = ANY($2)"), &in_keyspace),
+            prepared(put, &in_columns),
             prepared(format!("DELETE FROM {records} WHERE keyspace = $1 AND key = ANY($2)"), &in_keyspace),
-            prepared(format!("DELETE FROM {records} WHERE {range}"), &[int4.clone(), bytea.clone(), bytea.clone()]),
-            prepared(format!("DELETE FROM {records} WHERE {from}"), &[int4.clone(), bytea.clone()]),
-            prepared(mark, &[bytea.clone(), int4s.clone()]),
-            prepared(format!("UPDATE {stripes} SET epoch = epoch + 1, {token}"), std::slice::from_ref(&bytea)),
-        )?;
+        );
+        let of_ranges = try_join4(
+            prepared(scan(range, "ASC", "$4"), &in_range),
+            prepared(scan(from, "ASC", "$3"), &in_tail),
+            prepared(scan(range, "DESC", "$4"), &in_range),
+            prepared(scan(from, "DESC", "$3"), &in_tail),
+        );
+        let of_changes = try_join4(
+            prepared(format!("DELETE FROM {records} WHERE {range}"), in_range.get(..3).unwrap_or_default()),
+            prepared(format!("DELETE FROM {records} WHERE {from}"), &in_point),
+            prepared(mark, &in_marks),
+            prepared(format!("UPDATE {stripes} SET epoch = epoch + 1, {token}"), slice::from_ref(&bytea)),
+        );
+        let (
+            (epoch, lock, lock_all, recall, revisions),
+            (get, get_many, put, delete),
+            (scan_forward, scan_forward_from, scan_reverse, scan_reverse_from),
+            (delete_range, delete_from, mark, mark_all),
+        ) = try_join4(of_stripes, of_keys, of_ranges, of_changes).await?;
         Ok(Self {
             epoch,
             lock,

@@ -2,8 +2,10 @@
 //! that goes with them. They end when they are dropped.
 
 mod etcd;
+mod postgres;
 
 pub use etcd::{EtcdCluster, EtcdTls};
+pub use postgres::{PostgresServer, PostgresTls};
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
