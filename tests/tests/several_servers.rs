@@ -195,7 +195,7 @@ fn servers_on_etcd_lose_nothing_when_a_server_and_a_node_are_killed() {
 fn servers_on_postgres_lose_nothing_when_commits_are_cut_and_servers_are_killed() {
     let postgres = PostgresServer::start(&[]).expect("PostgreSQL starts");
     let proxy = CuttingProxy::start(([127, 0, 0, 1], postgres.port()).into(), b"COMMIT").expect("a proxy");
-    let url = postgres.url_by("127.0.0.1", proxy.address().port(), "sslmode=disable");
+    let url = PostgresServer::url_by("127.0.0.1", proxy.address().port(), "sslmode=disable");
     let mut store = SharedStore::Postgres(postgres);
     let mut servers = Servers::start(&url, SERVERS, &[]);
     let SharedStore::Postgres(postgres) = &mut store else { unreachable!("it is PostgreSQL") };

@@ -55,21 +55,23 @@ impl StoreArgs {
             }
             return Ok(self.store.clone());
         };
-        let password = match &self.store_password_file {
-            Some(path) => Some(first_line(path)?),
-            None => std::env::var(PASSWORD).ok().filter(|password| !password.is_empty()),
-        };
-        let address = match password {
-            Some(password) => address.with_password(&password).map_err(UsageError)?,
-            None => address.clone(),
-        };
-        Ok(StoreName::Remote(address))
+        with_password(address, self.store_password_file.as_deref()).map(StoreName::Remote)
     }
 
     /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
         self.store == StoreName::Rocksdb
     }
+}
+
+/// The address with the password from the file, or from the environment, where there is one.
+pub fn with_password(address: &Address, file: Option<&Path>) -> anyhow::Result<Address> {
+    let password = match file {
+        Some(path) => Some(first_line(path)?),
+        None => std::env::var(PASSWORD).ok().filter(|password| !password.is_empty()),
+    };
+    let address = password.map_or_else(|| Ok(address.clone()), |password| address.with_password(&password));
+    Ok(address.map_err(UsageError)?)
 }
 
 /// What a password file says.

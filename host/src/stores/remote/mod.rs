@@ -80,7 +80,7 @@ impl RemoteStore {
         match &self.client {
             Client::Postgres(store) => {
                 let store = Arc::clone(store);
-                Watch::start(clock::Server(move || store.server_clock_ms()), clock, max_skew, verdict)
+                Watch::start(clock::ServerClock(move || store.server_clock_ms()), clock, max_skew, verdict)
             }
             Client::Etcd(_) => {
                 let heartbeats = Heartbeats::new(self.client.handle()).map_err(|error| error.to_string())?;

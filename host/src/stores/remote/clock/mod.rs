@@ -32,9 +32,9 @@ pub trait Reference: Send {
 }
 
 /// A reference that tells the time when it is asked, such as a database server.
-pub struct Server<F>(pub F);
+pub struct ServerClock<F>(pub F);
 
-impl<F: FnMut() -> Result<u64, StoreError> + Send> Reference for Server<F> {
+impl<F: FnMut() -> Result<u64, StoreError> + Send> Reference for ServerClock<F> {
     fn compare(&mut self, clock: &Clock) -> Result<Option<Vec<Skew>>, StoreError> {
         let before = clock();
         let told = (self.0)()?;
