@@ -25,7 +25,6 @@ pub mod model;
 pub mod offline;
 pub mod orbweaver_server;
 pub mod process;
-pub mod proxy;
 pub mod readers;
 pub mod redis_server;
 pub mod script;

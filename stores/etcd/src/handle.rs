@@ -1,26 +1,26 @@
 //! The store contract over one handle.
 
-use crate::EtcdStore;
 use crate::changes::changes;
 use crate::cluster::{Failure, Route};
 use crate::commit::{Reliance, txn};
-use crate::keys::stripe;
 use crate::outcome::Lost;
-use crate::reads::{Appetite, Snapshot, Wanted, answers, damaged, mod_revision};
+use crate::reads::{Snapshot, Wanted, answers, damaged, mod_revision};
+use crate::{EtcdStore, stripe};
 use bytes::Bytes;
 use etcd_client::{GetResponse, KeyValue};
 use orbweaver_engine::store::{
     Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
 };
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, block_on};
+use orbweaver_remote::{Appetite, Contention, Meter, RoundTrips, block_on};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// One conversation with the store. Every call waits for its answers on the calling thread.
 pub struct EtcdHandle {
     store: EtcdStore,
     route: Route,
     meter: Meter,
-    conflicts: Backoff,
+    contention: Contention,
     keyspaces: BTreeSet<Keyspace>,
     open: Option<Open>,
 }
@@ -43,7 +43,8 @@ fn unsigned(revision: i64) -> u64 {
 impl EtcdHandle {
     pub(crate) fn new(store: EtcdStore) -> Self {
         let (route, meter) = (store.inner.cluster.route(), store.inner.meter.of_handle());
-        Self { store, route, meter, conflicts: Backoff::new(BackoffPolicy::CONFLICTS), keyspaces: BTreeSet::new(), open: None }
+        let contention = Contention::new(Arc::clone(&store.inner.turns));
+        Self { store, route, meter, contention, keyspaces: BTreeSet::new(), open: None }
     }
 
     /// The requests of this handle so far.
@@ -151,7 +152,7 @@ impl Store for EtcdHandle {
         if self.open.is_some() {
             return Err(StoreError::Io("a transaction is open already".into()));
         }
-        self.conflicts.pause()?;
+        self.contention.begin(scope)?;
         let mut snapshot = Snapshot { revision: None, epoch: self.store.inner.known_epoch() };
         if snapshot.epoch.is_none() {
             block_on(self.store.read(&self.route, &self.meter, &mut snapshot, Vec::new()))??;
@@ -180,7 +181,7 @@ impl Store for EtcdHandle {
         }
         let (mut page, mut appetite) = (PageBuilder::new(limit), Appetite::new(limit));
         while rest.start < rest.end && !page.is_full() {
-            let wanted = Wanted::range(rest.clone(), appetite.next(), direction);
+            let wanted = Wanted::range(rest.clone(), i64::from(appetite.next()), direction);
             let mut answers = self.read(vec![wanted])?;
             let answer = answers.first_mut().ok_or_else(|| damaged("a range without an answer"))?;
             let is_last = !answer.more();
@@ -215,16 +216,13 @@ impl Store for EtcdHandle {
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let open = self.open.take().ok_or_else(no_transaction)?;
         let outcome = self.write(open, batch, changed);
-        match &outcome {
-            Ok(()) => self.conflicts.succeeded(),
-            Err(StoreError::Conflict) => self.conflicts.failed(),
-            Err(_) => {}
-        }
+        self.contention.committed(&outcome);
         outcome
     }
 
     fn rollback(&mut self) {
         self.open = None;
+        self.contention.ended();
     }
 }
 

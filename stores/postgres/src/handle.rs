@@ -7,19 +7,21 @@ use crate::commit::Commit;
 use crate::error::Failure;
 use crate::link::Link;
 use crate::pool::Lease;
+use crate::scan;
 use crate::schema::{self, STRIPES};
 use crate::statements::{BEGIN_EXCLUSIVE, BEGIN_READ, BEGIN_WRITE};
 use crate::store::{Shared, corrupt};
-use crate::scan;
 use bytes::Bytes;
 use futures_util::future::join3;
-use orbweaver_engine::store::{
-    Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, stripe,
-};
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, block_on};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, stripe};
+use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_postgres::{Error, Row};
+
+/// How long a transaction waits for others of this process that write to the same stripe.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A handle on a [`crate::PostgresStore`]. Dropping it rolls its transaction back.
 pub struct PostgresHandle {
@@ -28,6 +30,8 @@ pub struct PostgresHandle {
     state: State,
     /// Transactions in a row that met others.
     conflicts: Backoff,
+    /// Held until the transaction ends.
+    turn: Option<Turn>,
     meter: Meter,
     sizes: scan::Sizes,
 }
@@ -37,7 +41,7 @@ enum State {
     Idle,
     /// One of which the server has not heard yet.
     Declared(Declared),
-    Open(Open),
+    Open(Box<Open>),
     /// One that the server has ended: what every further request comes to.
     Over(StoreError),
 }
@@ -123,7 +127,7 @@ impl Declared {
 impl PostgresHandle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let (meter, conflicts) = (shared.meter.of_handle(), Backoff::new(BackoffPolicy::CONFLICTS));
-        Self { shared, keyspaces: BTreeSet::new(), state: State::Idle, conflicts, meter, sizes: scan::Sizes::default() }
+        Self { shared, keyspaces: BTreeSet::new(), state: State::Idle, conflicts, turn: None, meter, sizes: scan::Sizes::default() }
     }
 
     /// How many requests this handle has sent and waited for.
@@ -148,7 +152,7 @@ impl PostgresHandle {
             }
             State::Declared(declared) => match self.begin_with(declared, &request) {
                 Ok((open, answer)) => {
-                    self.state = State::Open(open);
+                    self.state = State::Open(Box::new(open));
                     Ok(answer)
                 }
                 Err(error) => Err(self.over(error)),
@@ -175,11 +179,23 @@ impl PostgresHandle {
         error
     }
 
+    /// Waits for others of this process where the transaction would collide with them, or has just collided.
+    fn wait_for_turn(&mut self, declared: &Declared) {
+        let Reach::Stripes(stripes) = &declared.reach else { return };
+        let first = stripes.iter().min().and_then(|first| u64::try_from(*first).ok());
+        if let Some(first) = first.filter(|first| self.conflicts.failures() > 0 || self.shared.turns.is_taken(*first))
+            && self.turn.is_none()
+        {
+            self.turn = self.shared.turns.take(first, PATIENCE);
+        }
+    }
+
     /// Begins the transaction on the server, in one round trip with the first request: again after a collision, of which nobody has to
     /// know as nothing was read, and on another connection where an idle one turns out to be gone.
     fn begin_with<T>(&mut self, declared: Declared, request: &impl AsyncFn(&Link) -> Result<T, Error>) -> Result<(Open, T), StoreError> {
         let mut losses = 0;
         loop {
+            self.wait_for_turn(&declared);
             let lease = block_on(self.shared.pool.take())??;
             let client = &lease.link.client;
             let together = async {
@@ -208,8 +224,13 @@ impl PostgresHandle {
                     self.shared.give_up(lease, &failure);
                     match failure {
                         Failure::Collision => {
+                            let had_turn = self.turn.is_some();
                             self.conflicts.failed();
-                            self.conflicts.pause()?;
+                            self.wait_for_turn(&declared);
+                            if had_turn || self.turn.is_none() {
+                                // It collided with another process.
+                                self.conflicts.pause()?;
+                            }
                         }
                         Failure::Lost(_) if losses < self.shared.pool.options().pool => losses += 1,
                         other => return Err(other.alone()),
@@ -301,11 +322,7 @@ impl Store for PostgresHandle {
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
         let stripes: Vec<i32> = keys.iter().map(|key| stripe_of(key)).collect();
         let read = async |link: &Link| link.client.query(&link.statements.revisions, &[&stripes]).await;
-        let rows = if matches!(self.state, State::Idle) {
-            self.shared.ask(&self.meter, read)?
-        } else {
-            self.request(read)?
-        };
+        let rows = if matches!(self.state, State::Idle) { self.shared.ask(&self.meter, read)? } else { self.request(read)? };
         let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
         let found: BTreeMap<i32, i64> = rows.iter().map(pair).collect::<Result<_, Error>>().map_err(|error| corrupt(&error))?;
         let revision = |stripe: &i32| found.get(stripe).and_then(|revision| u64::try_from(*revision).ok());
@@ -328,6 +345,7 @@ impl Store for PostgresHandle {
     }
 
     fn rollback(&mut self) {
+        self.turn = None;
         if let State::Open(open) = std::mem::replace(&mut self.state, State::Idle) {
             open.lease.link.send_rollback();
             self.shared.pool.give(open.lease);
@@ -341,7 +359,8 @@ impl PostgresHandle {
         let ops = batch.ops_within(self.limits())?;
         ops.iter().try_for_each(|op| self.number(op.keyspace()).map(drop))?;
         let reach = match &self.state {
-            State::Declared(declared) | State::Open(Open { declared, .. }) => &declared.reach,
+            State::Declared(declared) => &declared.reach,
+            State::Open(open) => &open.declared.reach,
             State::Over(error) => return Err(as_of_commit(error.clone())),
             State::Idle => return Err(no_transaction()),
         };
@@ -356,7 +375,7 @@ impl PostgresHandle {
             self.request(async |_| Ok(())).map_err(as_of_commit)?;
         }
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Open(open) => block_on(Commit::new(&self.shared, &self.meter, open, changed).write(&ops))?,
+            State::Open(open) => block_on(Commit::new(&self.shared, &self.meter, *open, changed).write(&ops))?,
             _ => Err(no_transaction()),
         }
     }
