@@ -22,7 +22,14 @@ const FACTS_PERIOD: Duration = Duration::from_millis(1200);
 /// Measures, and prints the table.
 pub fn run() -> Result<()> {
     let mut table = Table::new();
-    table.load_preset(ASCII_MARKDOWN).set_header(["store", "servers", "pipeline", "operation", "operations /s", "round trips an operation"]);
+    table.load_preset(ASCII_MARKDOWN).set_header([
+        "store",
+        "servers",
+        "pipeline",
+        "operation",
+        "operations /s",
+        "round trips an operation",
+    ]);
     let stores = [None, Some(SharedStore::postgres()), Some(SharedStore::etcd())];
     for store in &stores {
         let name = store.as_ref().map_or("rocksdb", SharedStore::name);

@@ -21,17 +21,15 @@ pub fn conflicts(path: &Path, lines: &[Line]) -> Result<()> {
 }
 
 fn draw(path: &Path, lines: &[Line], what: &str, value: impl Fn(&Outcome) -> f64) -> Result<()> {
-    let points = |line: &Line| -> Vec<(f64, f64)> { line.outcomes.iter().map(|(servers, outcome)| (*servers as f64, value(outcome))).collect() };
+    let points =
+        |line: &Line| -> Vec<(f64, f64)> { line.outcomes.iter().map(|(servers, outcome)| (*servers as f64, value(outcome))).collect() };
     let all = || lines.iter().flat_map(points);
     let right = all().map(|(servers, _)| servers).fold(1.0, f64::max);
     let top = all().map(|(_, value)| value).fold(0.0, f64::max) * 1.05;
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(12)
-        .x_label_area_size(42)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    let mut chart =
+        ChartBuilder::on(&area).margin(12).x_label_area_size(42).y_label_area_size(60).build_cartesian_2d(0.0..right, 0.0..top)?;
     chart.configure_mesh().x_desc("servers on one store").y_desc(what).light_line_style(WHITE).draw()?;
     for (line, colour) in lines.iter().zip(COLOURS) {
         let drawn = chart.draw_series(LineSeries::new(points(line), colour.stroke_width(2)))?;

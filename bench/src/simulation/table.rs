@@ -10,9 +10,8 @@ pub fn of(lines: &[Line]) -> Table {
     let header = std::iter::once("hot keys".to_owned()).chain(servers.iter().map(|servers| format!("{servers} servers")));
     table.load_preset(ASCII_MARKDOWN).set_header(header.collect::<Vec<_>>());
     for line in lines {
-        let cells = line.outcomes.iter().map(|(_, outcome)| {
-            format!("{:.0} /s, {:.2}", outcome.requests_per_second, outcome.conflicts_per_commit)
-        });
+        let cells =
+            line.outcomes.iter().map(|(_, outcome)| format!("{:.0} /s, {:.2}", outcome.requests_per_second, outcome.conflicts_per_commit));
         table.add_row(std::iter::once(line.hot_keys.to_string()).chain(cells).collect::<Vec<_>>());
     }
     table

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;
-mod measured;
 #[path = "round_trips/mod.rs"]
 mod counted;
+mod measured;
 
 use counted::{Counted, PIPELINE, count};
 use orbweaver_engine::command::{Run, table};

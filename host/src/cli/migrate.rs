@@ -123,7 +123,13 @@ impl MigrateArgs {
         let mut lossy = self.lossy.clone();
         lossy.sort_unstable();
         lossy.dedup();
-        Ok(Task { from: from.to_string(), to: self.to.to_string(), to_layout: self.target_layout().name().to_owned(), databases: self.engine.databases(), lossy })
+        Ok(Task {
+            from: from.to_string(),
+            to: self.to.to_string(),
+            to_layout: self.target_layout().name().to_owned(),
+            databases: self.engine.databases(),
+            lossy,
+        })
     }
 
     /// Lists the losses, and refuses those that are not allowed.

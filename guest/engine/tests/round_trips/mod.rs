@@ -62,7 +62,10 @@ pub fn markdown() -> String {
     for (group, mut commands) in groups {
         commands.sort_by_key(|counted| counted.name);
         // Writing to a string cannot fail.
-        let _ = write!(page, "\n## {group}\n\n| command | example | reads | commit | {PIPELINE} at once: reads | commits |\n|---|---|---|---|---|---|\n");
+        let _ = write!(
+            page,
+            "\n## {group}\n\n| command | example | reads | commit | {PIPELINE} at once: reads | commits |\n|---|---|---|---|---|---|\n"
+        );
         for Counted { name, example, alone, together, .. } in commands {
             let name = name.replace('|', " ").to_ascii_uppercase();
             let (reads, commits) = (alone.reads, alone.commits);

@@ -112,7 +112,8 @@ impl Watch {
             // A store that does not answer takes no writes either.
             Ok(None) | Err(_) => {}
         };
-        let background = Background::every("orbweaver-clock", LOOK_PERIOD, look).map_err(|error| format!("no thread for the clock: {error}"))?;
+        let background =
+            Background::every("orbweaver-clock", LOOK_PERIOD, look).map_err(|error| format!("no thread for the clock: {error}"))?;
         Ok(Self { _background: background })
     }
 }
