@@ -13,7 +13,7 @@ use super::options::{CamelliaArgs, DEADLINE, EngineArgs, LayoutName, Setting, lo
 use super::output::byte_progress;
 use super::refused::Refused;
 use adapter::Adapter;
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use digest::{Digest, Hashes};
 use indicatif::ProgressBar;

@@ -10,6 +10,7 @@ use orbweaver::server::{LiveFacts, Server, ServerOptions, Stopper};
 use orbweaver::stores::remote::RemoteStore;
 use orbweaver::stores::remote::clock::Watch;
 use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions};
+use orbweaver_engine::environment::Environment as _;
 use orbweaver_engine::events::Classes;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

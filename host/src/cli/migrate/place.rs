@@ -4,7 +4,7 @@ use super::super::store::{OpenStore, StoreName, with_password};
 use anyhow::{Context as _, anyhow, bail};
 use orbweaver::stores::remote::Address;
 use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore, recognise};
-use orbweaver_engine::store::{Direction, KeyRange, Order, PageLimit, Scope, Store as _};
+use orbweaver_engine::store::{Direction, KeyRange, Order, PageLimit, Scope};
 use std::fmt;
 use std::fs;
 use std::io;

@@ -116,7 +116,7 @@ impl Heartbeats {
         let started_ms = clock();
         self.commit(&batch, &gone)?;
         self.beat = Beat { before_ms: (started_ms, clock()), ..next };
-        gone.iter().for_each(|server| drop(self.others.remove(server)));
+        self.others.retain(|server, _| !gone.contains(server));
         Ok(())
     }
 
@@ -139,9 +139,9 @@ impl Heartbeats {
         let look_ms = (self.last_look_ms.unwrap_or(started_ms), clock());
         self.last_look_ms = Some(started_ms);
         let mut found = BTreeMap::new();
-        for (server, value) in page.records().filter(|(server, _)| *server != self.own.as_ref()) {
-            let Some(beat) = Beat::decode(value) else { continue };
-            let server = Bytes::copy_from_slice(server);
+        for (server, value) in page.records().filter(|(server, _)| *server != self.own) {
+            let Some(beat) = Beat::decode(&value) else { continue };
+            let server = Bytes::copy_from_slice(&server);
             let mut other = self.others.get(&server).copied().unwrap_or_else(|| Other::new(beat));
             other.see(beat, look_ms);
             found.insert(server, other);
