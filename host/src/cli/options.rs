@@ -170,11 +170,6 @@ impl DirArgs {
         self.layout.map_or(Layout::Orbweaver, Layout::from)
     }
 
-    /// Whether it is in a directory.
-    pub fn is_directory(&self) -> bool {
-        self.store.is_directory()
-    }
-
     /// The settings by which the engine understands a database of this layout.
     fn settings(&self, layout: Layout) -> anyhow::Result<Vec<Setting>> {
         if layout != Layout::Camellia

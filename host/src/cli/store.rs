@@ -57,11 +57,6 @@ impl StoreArgs {
         };
         with_password(address, self.store_password_file.as_deref()).map(StoreName::Remote)
     }
-
-    /// Whether it is a directory.
-    pub fn is_directory(&self) -> bool {
-        self.store == StoreName::Rocksdb
-    }
 }
 
 /// The address with the password from the file, or from the environment, where there is one.
