@@ -2,8 +2,10 @@
 //! that goes with them. They end when they are dropped.
 
 mod etcd;
+mod proxy;
 
 pub use etcd::{EtcdCluster, EtcdTls};
+pub use proxy::Proxy;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
