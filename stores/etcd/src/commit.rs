@@ -1,10 +1,10 @@
 //! A commit as one Txn: it compares what the transaction relied on, and puts all or nothing.
 
 use crate::changes::Change;
-use crate::keys::Keys;
 use crate::options::{OP_BYTES, Sizes};
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
 use orbweaver_engine::store::{Scope, StoreError};
+use orbweaver_remote::Keys;
 use std::collections::BTreeSet;
 
 /// What etcd and gRPC add to a request: header, user, and the Txns around operations.

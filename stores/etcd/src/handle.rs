@@ -1,34 +1,28 @@
 //! The store contract over one handle.
 
-use crate::EtcdStore;
 use crate::changes::changes;
 use crate::cluster::{Failure, Route};
 use crate::commit::{Reliance, txn};
-use crate::keys::stripe;
 use crate::outcome::Lost;
-use crate::reads::{Appetite, Snapshot, Wanted, answers, damaged, mod_revision};
+use crate::reads::{Snapshot, Wanted, answers, damaged, mod_revision};
+use crate::{EtcdStore, stripe};
 use bytes::Bytes;
 use etcd_client::{GetResponse, KeyValue};
 use orbweaver_engine::store::{
     Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
 };
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
+use orbweaver_remote::{Appetite, Contention, Meter, RoundTrips, block_on};
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-/// How long a transaction waits for others of this process that write to the same stripe.
-const PATIENCE: Duration = Duration::from_secs(1);
+use std::sync::Arc;
 
 /// One conversation with the store. Every call waits for its answers on the calling thread.
 pub struct EtcdHandle {
     store: EtcdStore,
     route: Route,
     meter: Meter,
-    conflicts: Backoff,
+    contention: Contention,
     keyspaces: BTreeSet<Keyspace>,
     open: Option<Open>,
-    /// Held until the transaction ends.
-    turn: Option<Turn>,
 }
 
 /// The handle's transaction.
@@ -49,27 +43,14 @@ fn unsigned(revision: i64) -> u64 {
 impl EtcdHandle {
     pub(crate) fn new(store: EtcdStore) -> Self {
         let (route, meter) = (store.inner.cluster.route(), store.inner.meter.of_handle());
-        let conflicts = Backoff::new(BackoffPolicy::CONFLICTS);
-        Self { store, route, meter, conflicts, keyspaces: BTreeSet::new(), open: None, turn: None }
+        let contention = Contention::new(Arc::clone(&store.inner.turns));
+        Self { store, route, meter, contention, keyspaces: BTreeSet::new(), open: None }
     }
 
     /// The requests of this handle so far.
     #[must_use]
     pub fn round_trips(&self) -> RoundTrips {
         self.meter.round_trips()
-    }
-
-    /// Waits where the transaction would collide: for others of this process, and, where that does not help, for those of others.
-    fn wait(&mut self, scope: &Scope) -> Result<(), StoreError> {
-        let (turns, failures) = (&self.store.inner.turns, self.conflicts.failures());
-        if let Scope::Keys(keys) = scope
-            && let Some(first) = keys.iter().map(|key| u64::from(stripe(key))).min()
-            && (failures > 0 || turns.is_taken(first))
-        {
-            self.turn = turns.take(first, PATIENCE);
-        }
-        let needs_no_pause = self.turn.is_some() && failures < 2;
-        if needs_no_pause { Ok(()) } else { self.conflicts.pause() }
     }
 
     fn check(&self, keyspace: Keyspace) -> Result<(), StoreError> {
@@ -171,7 +152,7 @@ impl Store for EtcdHandle {
         if self.open.is_some() {
             return Err(StoreError::Io("a transaction is open already".into()));
         }
-        self.wait(scope)?;
+        self.contention.begin(scope)?;
         let mut snapshot = Snapshot { revision: None, epoch: self.store.inner.known_epoch() };
         if snapshot.epoch.is_none() {
             block_on(self.store.read(&self.route, &self.meter, &mut snapshot, Vec::new()))??;
@@ -200,7 +181,7 @@ impl Store for EtcdHandle {
         }
         let (mut page, mut appetite) = (PageBuilder::new(limit), Appetite::new(limit));
         while rest.start < rest.end && !page.is_full() {
-            let wanted = Wanted::range(rest.clone(), appetite.next(), direction);
+            let wanted = Wanted::range(rest.clone(), i64::from(appetite.next()), direction);
             let mut answers = self.read(vec![wanted])?;
             let answer = answers.first_mut().ok_or_else(|| damaged("a range without an answer"))?;
             let is_last = !answer.more();
@@ -235,18 +216,13 @@ impl Store for EtcdHandle {
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let open = self.open.take().ok_or_else(no_transaction)?;
         let outcome = self.write(open, batch, changed);
-        match &outcome {
-            Ok(()) => self.conflicts.succeeded(),
-            Err(StoreError::Conflict) => self.conflicts.failed(),
-            Err(_) => {}
-        }
-        self.turn = None;
+        self.contention.committed(&outcome);
         outcome
     }
 
     fn rollback(&mut self) {
         self.open = None;
-        self.turn = None;
+        self.contention.ended();
     }
 }
 

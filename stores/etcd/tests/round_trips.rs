@@ -1,4 +1,5 @@
 //! What each operation costs in requests.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 mod common;
 
