@@ -1,12 +1,10 @@
 //! The store contract over one handle.
 
 use crate::failure::{Failure, of_read};
-use crate::{LIMITS, TikvStore, mark_number, stripe};
+use crate::{LIMITS, STRIPES, TikvStore, mark_number};
 use bytes::Bytes;
-use orbweaver_engine::store::{
-    Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
-};
-use orbweaver_remote::{Appetite, Contention, Meter, RoundTrips, block_on, decode_keyspace, encode_keyspace};
+use orbweaver_engine::store::{Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_remote::{Contention, Found, Meter, RoundTrips, Stripes, block_on, decode_keyspace, encode_keyspace, read_page};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -194,22 +192,14 @@ impl TikvHandle {
     /// stripe, so that it collides with whoever declares one.
     fn marks(&self, scope: &Scope, changed: &[u32]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let keys = &self.store.inner.keys;
-        let Scope::Keys(declared) = scope else {
-            let stripes = (0..crate::STRIPES).filter_map(|stripe| u16::try_from(stripe).ok()).map(|stripe| keys.stripe(stripe));
-            return (std::iter::once(keys.epoch()).chain(stripes).collect(), Vec::new());
-        };
-        let mut all: BTreeSet<u16> = declared.iter().map(|key| stripe(key)).collect();
-        if all.is_empty() {
-            all.insert(stripe(&[]));
+        let records = |stripes: &BTreeSet<u16>| stripes.iter().map(|&stripe| keys.stripe(stripe)).collect::<Vec<_>>();
+        match Stripes::new(scope, changed, STRIPES) {
+            Some(Stripes { declared, changed }) => (records(&changed), records(&declared.difference(&changed).copied().collect())),
+            None => {
+                let all = (0..STRIPES).filter_map(|stripe| u16::try_from(stripe).ok()).collect();
+                (std::iter::once(keys.epoch()).chain(records(&all)).collect(), Vec::new())
+            }
         }
-        let of_changed = changed.iter().filter_map(|&position| declared.get(usize::try_from(position).ok()?)).map(|key| stripe(key));
-        let mut marked: BTreeSet<u16> = of_changed.collect();
-        if marked.is_empty() {
-            // A false alarm at worst.
-            marked.extend(all.first());
-        }
-        let locked = all.difference(&marked).map(|&stripe| keys.stripe(stripe)).collect();
-        (marked.iter().map(|&stripe| keys.stripe(stripe)).collect(), locked)
     }
 
     /// What has become of a commit whose answer was lost, by the record that has its mark if it happened. Who reads a record that a
@@ -248,7 +238,8 @@ impl Store for TikvHandle {
             let outcome = block_on(async {
                 let mut transaction = self.store.inner.client.begin_with_options(crate::options()).await?;
                 let records: Vec<KvPair> = transaction.scan(all.clone(), MOST_RECORDS).await?.collect();
-                let numbers = records.iter().filter_map(|KvPair(key, value)| Some((Vec::<u8>::from(key.clone()), decode_keyspace(value)?.0)));
+                let numbers =
+                    records.iter().filter_map(|KvPair(key, value)| Some((Vec::<u8>::from(key.clone()), decode_keyspace(value)?.0)));
                 let numbers: BTreeMap<Vec<u8>, u32> = numbers.collect();
                 if let Some(&number) = numbers.get(&key) {
                     return Ok(Some(number));
@@ -312,37 +303,16 @@ impl Store for TikvHandle {
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
         self.check(keyspace)?;
         let keys = self.store.inner.keys.clone();
-        let mut rest = keys.records(keyspace, &range.start, range.end.as_deref());
-        if range.after_start {
-            rest.start.push(0);
-        }
-        let (mut page, mut appetite) = (PageBuilder::new(limit), Appetite::new(limit));
-        while rest.start < rest.end && !page.is_full() {
-            let asked = appetite.next().min(MOST_RECORDS);
-            let found = self.scan_once(rest.clone(), direction, asked)?;
-            let is_last = u32::try_from(found.len()).is_ok_and(|count| count < asked);
-            for KvPair(full_key, value) in found {
-                let full_key: Vec<u8> = full_key.into();
-                let key = keys.user_key(&full_key).ok_or_else(|| StoreError::Corrupt("TiKV: a key without its prefix".into()))?;
-                if page.is_full() || !page.push(key, &value) {
-                    return Ok(page.finish(true));
-                }
-                appetite.had(key.len() + value.len());
-                match direction {
-                    Direction::Forward => rest.start = [full_key.as_slice(), &[0]].concat(),
-                    Direction::Reverse => rest.end = full_key,
-                }
-            }
-            if is_last {
-                return Ok(page.finish(false));
-            }
-        }
-        let is_full = page.is_full();
-        Ok(page.finish(is_full))
+        read_page(&keys, keyspace, range, direction, limit, |rest, most| {
+            let most = most.min(MOST_RECORDS);
+            let found = self.scan_once(rest, direction, most)?;
+            let more = u32::try_from(found.len()).is_ok_and(|count| count >= most);
+            Ok(Found { records: found.into_iter().map(|KvPair(key, value)| (key.into(), value)).collect(), more })
+        })
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
-        let stripes: Vec<Vec<u8>> = keys.iter().map(|key| self.store.inner.keys.stripe(stripe(key))).collect();
+        let stripes: Vec<Vec<u8>> = keys.iter().map(|key| self.store.inner.keys.stripe(Stripes::of(key, STRIPES))).collect();
         let values = if self.open.is_some() {
             self.read(stripes)?
         } else {

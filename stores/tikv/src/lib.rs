@@ -11,7 +11,7 @@ mod handle;
 
 pub use handle::TikvHandle;
 
-use orbweaver_engine::store::{self, Limits, StoreError};
+use orbweaver_engine::store::{Limits, StoreError};
 use orbweaver_remote::{Keys, Meter, RoundTrips, StoreUrl, Turns, block_on};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tikv_client::{CheckLevel, Config, Snapshot, Transaction, TransactionClient, TransactionOptions};
 
 /// How many stripes lock keys share: few enough for an exclusive transaction to write all of them.
-const STRIPES: u64 = 4096;
+const STRIPES: u32 = 4096;
 /// No epoch is known: no timestamp of TiKV is that late.
 const UNKNOWN: u64 = u64::MAX;
 const DEFAULT_PORT: u16 = 2379;
@@ -29,19 +29,8 @@ const KNOWN: [&str; 4] = ["ca", "cert", "key", "timeout"];
 /// A page or many values may be larger than what the client takes by itself, 4 MiB.
 const MAX_RESPONSE_BYTES: usize = 1 << 30;
 /// TiKV's: keys of 8 KiB in its own encoding (`storage.max-key-size`), entries of 8 MiB in its log (`raftstore.raft-entry-max-size`).
-const LIMITS: Limits = Limits {
-    max_key_bytes: 4 << 10,
-    max_value_bytes: 4 << 20,
-    max_batch_ops: 50_000,
-    max_batch_bytes: 64 << 20,
-    read_only: false,
-};
-
-/// The stripe of a lock key.
-fn stripe(lock_key: &[u8]) -> u16 {
-    // Smaller than 2^16 by its modulus.
-    u16::try_from(store::stripe(lock_key, STRIPES)).unwrap_or_default()
-}
+const LIMITS: Limits =
+    Limits { max_key_bytes: 4 << 10, max_value_bytes: 4 << 20, max_batch_ops: 50_000, max_batch_bytes: 64 << 20, read_only: false };
 
 /// The mark in a record: the timestamp of the transaction that wrote it last; 0 where there is none.
 fn mark_number(value: Option<&[u8]>) -> u64 {
