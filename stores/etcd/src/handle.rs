@@ -1,5 +1,6 @@
 //! The store contract over one handle.
 
+use crate::backwards::read_backwards;
 use crate::changes::changes;
 use crate::cluster::{Failure, Route};
 use crate::commit::{Reliance, txn};
@@ -158,6 +159,9 @@ impl Store for EtcdHandle {
         self.check(keyspace)?;
         let keys = self.store.inner.keys.clone();
         read_page(&keys, keyspace, range, direction, limit, |rest, most| {
+            if direction == Direction::Reverse {
+                return read_backwards(rest, i64::from(most), |wanted| self.read(wanted));
+            }
             let mut answers = self.read(vec![Wanted::range(rest, i64::from(most), direction)])?;
             let answer = answers.first_mut().ok_or_else(|| damaged("a range without an answer"))?;
             let more = answer.more();
