@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod backwards;
 mod changes;
 mod cluster;
 mod commit;
@@ -19,7 +20,7 @@ pub use handle::EtcdHandle;
 use cluster::{Cluster, Route};
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
 use options::{Options, Sizes};
-use orbweaver_engine::store::{self, Limits, StoreError};
+use orbweaver_engine::store::{Limits, StoreError};
 use orbweaver_remote::{Keys, Meter, RoundTrips, Turns, block_on};
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 /// The value of the format record. Another number of stripes is another format.
 const FORMAT: &str = "orbweaver-etcd 1";
 /// How many stripes lock keys share.
-const STRIPES: u64 = 1 << 16;
+const STRIPES: u32 = 1 << 16;
 /// No epoch is known. etcd's revisions are never negative.
 const UNKNOWN: i64 = -1;
 
@@ -71,12 +72,6 @@ impl Inner {
         let number = self.marks.fetch_add(1, Ordering::Relaxed);
         [self.id.to_be_bytes(), number.to_be_bytes()].concat()
     }
-}
-
-/// The stripe of a lock key.
-fn stripe(lock_key: &[u8]) -> u16 {
-    // Smaller than 2^16 by its modulus.
-    u16::try_from(store::stripe(lock_key, STRIPES)).unwrap_or_default()
 }
 
 /// What a cluster is made of, for people.

@@ -21,8 +21,16 @@ pub struct Snapshot {
 #[derive(Clone, Debug)]
 pub struct Wanted {
     key: Vec<u8>,
-    /// With the end of a range: how many, and from which end.
-    range: Option<(Vec<u8>, i64, Direction)>,
+    range: Option<Span>,
+}
+
+/// The end of a range, and what is wanted of it.
+#[derive(Clone, Debug)]
+enum Span {
+    /// At most so many records, from one of its ends.
+    Records(Vec<u8>, i64, Direction),
+    /// How many there are.
+    Count(Vec<u8>),
 }
 
 impl Wanted {
@@ -32,7 +40,12 @@ impl Wanted {
 
     /// Backwards, etcd reads and sorts the whole range before it looks at the limit.
     pub fn range(range: Range<Vec<u8>>, limit: i64, direction: Direction) -> Self {
-        Self { key: range.start, range: Some((range.end, limit, direction)) }
+        Self { key: range.start, range: Some(Span::Records(range.end, limit, direction)) }
+    }
+
+    /// How many records a range has.
+    pub fn count(range: Range<Vec<u8>>) -> Self {
+        Self { key: range.start, range: Some(Span::Count(range.end)) }
     }
 
     fn into_op(self, revision: Option<i64>, serializable: bool) -> TxnOp {
@@ -43,12 +56,14 @@ impl Wanted {
         if serializable {
             options = options.with_serializable();
         }
-        if let Some((end, limit, direction)) = self.range {
-            options = options.with_range(end).with_limit(limit);
-            if direction == Direction::Reverse {
-                options = options.with_sort(SortTarget::Key, SortOrder::Descend);
+        options = match self.range {
+            None => options,
+            Some(Span::Count(end)) => options.with_range(end).with_count_only(),
+            Some(Span::Records(end, limit, Direction::Forward)) => options.with_range(end).with_limit(limit),
+            Some(Span::Records(end, limit, Direction::Reverse)) => {
+                options.with_range(end).with_limit(limit).with_sort(SortTarget::Key, SortOrder::Descend)
             }
-        }
+        };
         TxnOp::get(self.key, Some(options))
     }
 }

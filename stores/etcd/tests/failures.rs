@@ -5,7 +5,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{cluster, fresh_url, get, open, put, scope};
-use orbweaver_engine::store::{Batch, Keyspace, Order, Store, StoreError};
+use orbweaver_engine::store::{Batch, Keyspace, Order, Scope, Store, StoreError};
 use orbweaver_etcd::{EtcdHandle, EtcdStore};
 use orbweaver_servers::{EtcdCluster, Proxy};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,13 +64,15 @@ fn a_commit_whose_answer_is_lost_is_found_out_about() {
     let (proxy, url) = behind_proxy(&cluster, "lost-answers");
     let (mut handle, data) = open(&EtcdStore::open(&url).unwrap());
     let mut tally = Tally::default();
-    for _ in 0..60 {
-        handle.begin(&scope(b"counter")).unwrap();
+    for round in 0..60 {
+        // An exclusive transaction has its mark in the epoch record.
+        let (scope, changed): (Scope, &[u32]) = if round % 4 == 3 { (Scope::Exclusive, &[]) } else { (scope(b"counter"), &[0]) };
+        handle.begin(&scope).unwrap();
         let before = number(handle.get(data, b"counter").unwrap());
         let mut batch = Batch::new();
         batch.put(data, b"counter", &(before + 1).to_le_bytes()).unwrap();
         proxy.cut_at_the_next_answer();
-        let outcome = handle.commit(&batch, &[0]);
+        let outcome = handle.commit(&batch, changed);
         let is_done = number(get(&mut handle, data, b"counter").unwrap()) == before + 1;
         assert_eq!(is_done, outcome.is_ok(), "{outcome:?}");
         tally.count(outcome);

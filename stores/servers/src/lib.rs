@@ -2,12 +2,10 @@
 //! that goes with them. They end when they are dropped.
 
 mod etcd;
-mod postgres;
 mod proxy;
 
 pub use etcd::{EtcdCluster, EtcdTls};
-pub use postgres::{PostgresServer, PostgresTls};
-pub use proxy::{Cut, Proxy};
+pub use proxy::Proxy;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
