@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 /// How often a group is run again after conflicts before its clients are told.
 const MAX_ATTEMPTS: u32 = 100;
-/// A group whose changes are larger is committed before it goes on.
+/// A group whose changes are larger is committed before it goes on; or larger than half of what the store takes at once.
 const MAX_PENDING_BYTES: usize = 4 << 20;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
-    /// one, its jobs run one by one.
+    /// one, its halves are, down to single jobs.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
         let mut done = Vec::with_capacity(jobs.len());
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
@@ -114,7 +114,7 @@ impl Engine {
             }
             let again = match &error {
                 Error::Store(StoreError::TooLarge { .. } | StoreError::ReadOnly) if group.len() > 1 => {
-                    width = 1;
+                    width = group.len() / 2;
                     true
                 }
                 error => error.is_transient() && attempts < MAX_ATTEMPTS,
@@ -151,6 +151,9 @@ impl Engine {
         let (scope, ahead) = self.needs_of(jobs)?;
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
+        let limits = self.store.limits();
+        let half = |limit: u64| usize::try_from(limit / 2).unwrap_or(usize::MAX);
+        let (most_ops, most_bytes) = (half(limits.max_batch_ops), half(limits.max_batch_bytes).min(MAX_PENDING_BYTES));
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, .. } = self;
         let transaction = Transaction::begin(store.as_mut(), scope)?;
         if *catalog_epoch != Some(transaction.epoch()) {
@@ -194,7 +197,7 @@ impl Engine {
             runner.serve_waiters(dbs_are_others)?;
             let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(reply.into_bytes()) } else { Product::Wait });
             done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
-            if runner.transaction.pending_bytes() > MAX_PENDING_BYTES {
+            if runner.transaction.pending_ops() > most_ops || runner.transaction.pending_bytes() > most_bytes {
                 break;
             }
         }
@@ -269,8 +272,14 @@ impl Engine {
 
     /// Whether a watched key is known to have changed: EXEC looks before it lets queued commands change the connection.
     pub(super) fn watched_have_changed(&mut self, watched: &[Watched], now_ms: u64) -> Result<bool> {
-        let mut transaction = Transaction::begin(self.store.as_mut(), Scope::Read)?;
-        have_changed(&mut transaction, watched, now_ms)
+        let mut attempts = 1;
+        loop {
+            let mut transaction = Transaction::begin(self.store.as_mut(), Scope::Read)?;
+            match have_changed(&mut transaction, watched, now_ms) {
+                Err(error) if error.is_transient() && attempts < MAX_ATTEMPTS => attempts += 1,
+                outcome => return outcome,
+            }
+        }
     }
 }
 

@@ -16,7 +16,8 @@ pub enum StoreError {
         /// The limit that it exceeds.
         limit: u64,
     },
-    /// The batch may or may not have been written (a lost connection, a failed sync). The store refuses to write until reopened.
+    /// The batch may or may not have been written (a lost connection, a failed sync). A store that cannot tell its own state now
+    /// refuses to write until it is reopened; one behind a network goes on.
     UnknownOutcome(String),
     /// The store cannot write at all.
     ReadOnly,

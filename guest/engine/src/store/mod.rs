@@ -27,7 +27,7 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use order::Order;
 pub use page::{Page, PageBuilder, PageLimit};
-pub use revisions::Revisions;
+pub use revisions::{Revisions, stripe};
 
 use bytes::Bytes;
 
@@ -158,6 +158,9 @@ pub trait Store {
     /// exclusive transaction of anybody has committed in between, and stays the same otherwise. It lets the engine keep what
     /// only those may change.
     ///
+    /// A store behind a network may return the epoch that it knew last, and save a round trip: where it is another one by now, the
+    /// transaction's first read, or its commit, answers [`StoreError::Conflict`], and the next `begin` returns the other one.
+    ///
     /// # Errors
     /// [`StoreError::ReadOnly`] where the scope is not [`Scope::Read`] and the store cannot write; I/O errors. On an error no
     /// transaction is open.
@@ -166,7 +169,7 @@ pub trait Store {
     /// The value of `key`, or `None` where there is no such record.
     ///
     /// # Errors
-    /// [`StoreError::Expired`] where the snapshot is too old; I/O errors.
+    /// [`StoreError::Expired`] where the snapshot is too old; [`StoreError::Conflict`] where the epoch was, see [`Store::begin`]; I/O errors.
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
     /// The values of several keys, in their order: one round trip where the store is remote.
@@ -197,7 +200,8 @@ pub trait Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`]: nothing written, run again. [`StoreError::TooLarge`]: nothing written. [`StoreError::UnknownOutcome`]:
-    /// may or may not be written; the store refuses to write until it is reopened. [`StoreError::ReadOnly`].
+    /// may or may not be written; a store that cannot tell its own state afterwards refuses to write until it is reopened, one whose
+    /// servers can goes on. [`StoreError::ReadOnly`].
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError>;
 
     /// Ends the transaction without writing. Does nothing where none is open.

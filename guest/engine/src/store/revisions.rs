@@ -35,7 +35,7 @@ impl Revisions {
     /// What [`super::Store::revisions`] returns for a lock key.
     #[must_use]
     pub fn revision(&self, key: &[u8]) -> u64 {
-        self.stripes.get(stripe(key)).copied().unwrap_or(0)
+        self.stripes.get(position(key)).copied().unwrap_or(0)
     }
 
     /// What a transaction of this scope relies on: taken at its begin, and equal at its commit unless it has met a conflict.
@@ -56,7 +56,7 @@ impl Revisions {
             Scope::Exclusive => self.epoch += 1,
             Scope::Keys(keys) => {
                 for key in changed.iter().filter_map(|&position| keys.get(usize::try_from(position).ok()?)) {
-                    if let Some(revision) = self.stripes.get_mut(stripe(key)) {
+                    if let Some(revision) = self.stripes.get_mut(position(key)) {
                         *revision += 1;
                     }
                 }
@@ -65,10 +65,16 @@ impl Revisions {
     }
 }
 
-/// The counter of a lock key (FNV-1a).
-fn stripe(key: &[u8]) -> usize {
+fn position(key: &[u8]) -> usize {
+    usize::try_from(stripe(key, STRIPES)).unwrap_or(0)
+}
+
+/// Which of `stripes` counters, 1 or more, a lock key shares: the same one on every machine and in every version (FNV-1a modulo their
+/// number).
+#[must_use]
+pub fn stripe(key: &[u8], stripes: u64) -> u64 {
     let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    usize::try_from(hash % STRIPES).unwrap_or(0)
+    hash.checked_rem(stripes).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -88,6 +94,13 @@ mod tests {
         revisions.committed(&both, &[0]);
         let after = [&both, &other, &Scope::Exclusive].map(|scope| revisions.witness(scope));
         assert_eq!(before.iter().zip(&after).map(|(before, after)| before == after).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
+    fn a_stripe_is_the_same_for_everybody() {
+        assert_eq!(stripe(b"", 1 << 16), 0x2325);
+        assert_eq!(stripe(b"a", 1 << 16), 0xec8c);
+        assert_eq!(stripe(b"a", 1), 0);
     }
 
     #[test]

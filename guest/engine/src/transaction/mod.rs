@@ -258,6 +258,12 @@ impl<'s> Transaction<'s> {
         self.overlay.bytes()
     }
 
+    /// How many operations the changes are so far, as [`Transaction::pending_bytes`].
+    #[must_use]
+    pub fn pending_ops(&self) -> usize {
+        self.overlay.ops()
+    }
+
     /// Writes the changes as one batch. Without changes nothing is asked of the store but to end the transaction.
     ///
     /// # Errors

@@ -85,6 +85,11 @@ impl Overlay {
         self.bytes
     }
 
+    /// Most operations that a batch of the changes has.
+    pub fn ops(&self) -> usize {
+        self.layers.values().map(|layer| layer.points.len() + layer.cleared.len()).sum()
+    }
+
     /// `Some(value)` where the overlay decides: set, deleted (`None` inside) or cleared (likewise).
     pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<Bytes>> {
         let layer = self.layers.get(&keyspace)?;

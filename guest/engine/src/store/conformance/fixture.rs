@@ -44,6 +44,9 @@ pub const WHOLE: PageLimit = PageLimit { max_items: u32::MAX, max_bytes: u32::MA
 /// How often a transaction is run again after a conflict before the test gives up.
 const ATTEMPTS: u32 = 100_000;
 
+/// What a put takes in a batch beside its key and its value, and more.
+const ROOM: usize = 64;
+
 /// Fails with `what` unless `condition` holds.
 pub fn ensure(condition: bool, what: impl FnOnce() -> String) -> Check {
     if condition { Ok(()) } else { Err(Problem::Broken(what())) }
@@ -105,25 +108,48 @@ impl Conn {
         Ok(self.store.commit(&batch, &[0])?)
     }
 
-    /// As [`Conn::write`], with puts only.
+    /// Puts records, in as many batches as the store's limits ask for.
     pub fn put_all(&mut self, keyspace: Keyspace, records: &[(Bytes, Bytes)]) -> Check {
-        self.write(|batch| records.iter().try_for_each(|(key, value)| batch.put(keyspace, key, value)))
+        let limits = self.store.limits();
+        let fits = |batch: &Batch, record: &(Bytes, Bytes)| {
+            let bytes = batch.as_bytes().len() + record.0.len() + record.1.len() + ROOM;
+            batch.len() < limits.max_batch_ops && u64::try_from(bytes).is_ok_and(|bytes| bytes <= limits.max_batch_bytes)
+        };
+        let mut batch = Batch::new();
+        for record in records {
+            if !fits(&batch, record) {
+                let full = std::mem::take(&mut batch);
+                self.write(|batch| {
+                    *batch = full;
+                    Ok(())
+                })?;
+            }
+            batch.put(keyspace, &record.0, &record.1)?;
+        }
+        self.write(|rest| {
+            *rest = batch;
+            Ok(())
+        })
+    }
+
+    /// Runs `body` in transactions that read until one sees a state that has not expired.
+    fn look<T>(&mut self, mut body: impl FnMut(&mut dyn Store) -> Result<T, StoreError>) -> Check<T> {
+        let mut seen = None;
+        self.transact(&Scope::Read, |conn, _| {
+            seen = Some(body(conn.store.as_mut())?);
+            Ok(Vec::new())
+        })?;
+        seen.ok_or_else(|| Problem::Broken("a transaction that reads ended before it read".into()))
     }
 
     /// Reads one key in a transaction of its own.
     pub fn read(&mut self, keyspace: Keyspace, key: &[u8]) -> Check<Option<Bytes>> {
-        self.begin_read()?;
-        let value = self.store.get(keyspace, key);
-        self.store.rollback();
-        Ok(value?)
+        self.look(|store| store.get(keyspace, key))
     }
 
     /// One page in a transaction of its own.
     pub fn page(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Check<Page> {
-        self.begin_read()?;
-        let page = self.store.scan(keyspace, range, direction, limit);
-        self.store.rollback();
-        Ok(page?)
+        self.look(|store| store.scan(keyspace, range, direction, limit))
     }
 
     /// The records of a range within the open transaction, as one page.
@@ -151,7 +177,8 @@ impl Conn {
                 Err(problem) => {
                     self.store.rollback();
                     match problem {
-                        Problem::Error(StoreError::Expired) => continue,
+                        // The epoch may have been another one.
+                        Problem::Error(StoreError::Conflict | StoreError::Expired) => continue,
                         other => return Err(other),
                     }
                 }

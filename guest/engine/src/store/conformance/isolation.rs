@@ -89,11 +89,12 @@ fn increment(conn: &mut Conn, batch: &mut crate::store::Batch, key: &[u8]) -> Ch
 }
 
 fn read_number(conn: &mut Conn, key: &[u8]) -> Check<u64> {
-    let data = conn.data;
-    conn.begin_read()?;
-    let number = conn.number(data, key);
-    conn.store.rollback();
-    number
+    let (data, mut number) = (conn.data, 0);
+    conn.transact(&Scope::Read, |conn, _| {
+        number = conn.number(data, key)?;
+        Ok(Vec::new())
+    })?;
+    Ok(number)
 }
 
 /// Everybody counts with one counter.
