@@ -72,6 +72,8 @@ impl Statements {
         let in_tail = [int4.clone(), bytea.clone(), int8];
         let in_marks = [bytea.clone(), int4s.clone()];
         let locked = format!("SELECT stripe, revision, epoch FROM {stripes}");
+        // CockroachDB may be set to refuse a statement that names no rows (sql_safe_updates).
+        let every = "WHERE stripe >= 0";
         let put = format!(
             "INSERT INTO {records} (keyspace, key, value) SELECT * FROM unnest($1, $2, $3) \
              ON CONFLICT (keyspace, key) DO UPDATE SET value = excluded.value"
@@ -80,7 +82,7 @@ impl Statements {
         let of_stripes = try_join5(
             prepared(format!("SELECT epoch FROM {stripes} WHERE stripe = 0"), &[]),
             prepared(format!("{locked} WHERE stripe = ANY($1) ORDER BY stripe FOR UPDATE"), slice::from_ref(&int4s)),
-            prepared(format!("{locked} ORDER BY stripe FOR UPDATE"), &[]),
+            prepared(format!("{locked} {every} ORDER BY stripe FOR UPDATE"), &[]),
             prepared(format!("SELECT revision, epoch, tokens FROM {stripes} WHERE stripe = $1 FOR UPDATE"), slice::from_ref(&int4)),
             prepared(format!("SELECT stripe, revision FROM {stripes} WHERE stripe = ANY($1)"), slice::from_ref(&int4s)),
         );
@@ -100,7 +102,7 @@ impl Statements {
             prepared(format!("DELETE FROM {records} WHERE {range}"), in_range.get(..3).unwrap_or_default()),
             prepared(format!("DELETE FROM {records} WHERE {from}"), &in_point),
             prepared(mark, &in_marks),
-            prepared(format!("UPDATE {stripes} SET epoch = epoch + 1, {token}"), slice::from_ref(&bytea)),
+            prepared(format!("UPDATE {stripes} SET epoch = epoch + 1, {token} {every}"), slice::from_ref(&bytea)),
         );
         let (
             (epoch, lock, lock_all, recall, revisions),
