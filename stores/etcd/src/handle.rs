@@ -12,8 +12,12 @@ use etcd_client::{GetResponse, KeyValue};
 use orbweaver_engine::store::{
     Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
 };
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, block_on};
+use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long a transaction waits for others of this process that write to the same stripe.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One conversation with the store. Every call waits for its answers on the calling thread.
 pub struct EtcdHandle {
@@ -23,6 +27,8 @@ pub struct EtcdHandle {
     conflicts: Backoff,
     keyspaces: BTreeSet<Keyspace>,
     open: Option<Open>,
+    /// Held until the transaction ends.
+    turn: Option<Turn>,
 }
 
 /// The handle's transaction.
@@ -43,13 +49,27 @@ fn unsigned(revision: i64) -> u64 {
 impl EtcdHandle {
     pub(crate) fn new(store: EtcdStore) -> Self {
         let (route, meter) = (store.inner.cluster.route(), store.inner.meter.of_handle());
-        Self { store, route, meter, conflicts: Backoff::new(BackoffPolicy::CONFLICTS), keyspaces: BTreeSet::new(), open: None }
+        let conflicts = Backoff::new(BackoffPolicy::CONFLICTS);
+        Self { store, route, meter, conflicts, keyspaces: BTreeSet::new(), open: None, turn: None }
     }
 
     /// The requests of this handle so far.
     #[must_use]
     pub fn round_trips(&self) -> RoundTrips {
         self.meter.round_trips()
+    }
+
+    /// Waits where the transaction would collide: for others of this process, and, where that does not help, for those of others.
+    fn wait(&mut self, scope: &Scope) -> Result<(), StoreError> {
+        let (turns, failures) = (&self.store.inner.turns, self.conflicts.failures());
+        if let Scope::Keys(keys) = scope
+            && let Some(first) = keys.iter().map(|key| u64::from(stripe(key))).min()
+            && (failures > 0 || turns.is_taken(first))
+        {
+            self.turn = turns.take(first, PATIENCE);
+        }
+        let needs_no_pause = self.turn.is_some() && failures < 2;
+        if needs_no_pause { Ok(()) } else { self.conflicts.pause() }
     }
 
     fn check(&self, keyspace: Keyspace) -> Result<(), StoreError> {
@@ -151,7 +171,7 @@ impl Store for EtcdHandle {
         if self.open.is_some() {
             return Err(StoreError::Io("a transaction is open already".into()));
         }
-        self.conflicts.pause()?;
+        self.wait(scope)?;
         let mut snapshot = Snapshot { revision: None, epoch: self.store.inner.known_epoch() };
         if snapshot.epoch.is_none() {
             block_on(self.store.read(&self.route, &self.meter, &mut snapshot, Vec::new()))??;
@@ -220,11 +240,13 @@ impl Store for EtcdHandle {
             Err(StoreError::Conflict) => self.conflicts.failed(),
             Err(_) => {}
         }
+        self.turn = None;
         outcome
     }
 
     fn rollback(&mut self) {
         self.open = None;
+        self.turn = None;
     }
 }
 

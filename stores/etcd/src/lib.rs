@@ -22,7 +22,7 @@ use etcd_client::{Compare, CompareOp, Txn, TxnOp};
 use keys::{FORMAT, Keys};
 use options::{Options, Sizes};
 use orbweaver_engine::store::{Limits, StoreError};
-use orbweaver_remote::{Meter, RoundTrips, block_on};
+use orbweaver_remote::{Meter, RoundTrips, Turns, block_on};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -43,6 +43,8 @@ struct Inner {
     sizes: Sizes,
     limits: Limits,
     meter: Meter,
+    /// By stripes.
+    turns: Arc<Turns>,
     /// The revision of the epoch record, as it was last seen.
     epoch: AtomicI64,
     /// Nobody else's: what the marks of this process begin with.
@@ -105,6 +107,7 @@ impl EtcdStore {
             sizes: options.sizes,
             limits: options.sizes.limits(),
             meter: Meter::new(),
+            turns: Arc::default(),
             epoch: AtomicI64::new(UNKNOWN),
             id: fastrand::u64(..),
             marks: AtomicU64::new(0),

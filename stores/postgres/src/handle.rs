@@ -16,10 +16,14 @@ use futures_util::future::join3;
 use orbweaver_engine::store::{
     Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, stripe,
 };
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, block_on};
+use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_postgres::{Error, Row};
+
+/// How long a transaction waits for others of this process that write to the same stripe.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A handle on a [`crate::PostgresStore`]. Dropping it rolls its transaction back.
 pub struct PostgresHandle {
@@ -28,6 +32,8 @@ pub struct PostgresHandle {
     state: State,
     /// Transactions in a row that met others.
     conflicts: Backoff,
+    /// Held until the transaction ends.
+    turn: Option<Turn>,
     meter: Meter,
     sizes: scan::Sizes,
 }
@@ -123,7 +129,7 @@ impl Declared {
 impl PostgresHandle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         let (meter, conflicts) = (shared.meter.of_handle(), Backoff::new(BackoffPolicy::CONFLICTS));
-        Self { shared, keyspaces: BTreeSet::new(), state: State::Idle, conflicts, meter, sizes: scan::Sizes::default() }
+        Self { shared, keyspaces: BTreeSet::new(), state: State::Idle, conflicts, turn: None, meter, sizes: scan::Sizes::default() }
     }
 
     /// How many requests this handle has sent and waited for.
@@ -175,11 +181,23 @@ impl PostgresHandle {
         error
     }
 
+    /// Waits for others of this process where the transaction would collide with them, or has just collided.
+    fn wait_for_turn(&mut self, declared: &Declared) {
+        let Reach::Stripes(stripes) = &declared.reach else { return };
+        let first = stripes.iter().min().and_then(|first| u64::try_from(*first).ok());
+        if let Some(first) = first.filter(|first| self.conflicts.failures() > 0 || self.shared.turns.is_taken(*first))
+            && self.turn.is_none()
+        {
+            self.turn = self.shared.turns.take(first, PATIENCE);
+        }
+    }
+
     /// Begins the transaction on the server, in one round trip with the first request: again after a collision, of which nobody has to
     /// know as nothing was read, and on another connection where an idle one turns out to be gone.
     fn begin_with<T>(&mut self, declared: Declared, request: &impl AsyncFn(&Link) -> Result<T, Error>) -> Result<(Open, T), StoreError> {
         let mut losses = 0;
         loop {
+            self.wait_for_turn(&declared);
             let lease = block_on(self.shared.pool.take())??;
             let client = &lease.link.client;
             let together = async {
@@ -208,8 +226,13 @@ impl PostgresHandle {
                     self.shared.give_up(lease, &failure);
                     match failure {
                         Failure::Collision => {
+                            let had_turn = self.turn.is_some();
                             self.conflicts.failed();
-                            self.conflicts.pause()?;
+                            self.wait_for_turn(&declared);
+                            if had_turn || self.turn.is_none() {
+                                // It collided with another process.
+                                self.conflicts.pause()?;
+                            }
                         }
                         Failure::Lost(_) if losses < self.shared.pool.options().pool => losses += 1,
                         other => return Err(other.alone()),
@@ -328,6 +351,7 @@ impl Store for PostgresHandle {
     }
 
     fn rollback(&mut self) {
+        self.turn = None;
         if let State::Open(open) = std::mem::replace(&mut self.state, State::Idle) {
             open.lease.link.send_rollback();
             self.shared.pool.give(open.lease);

@@ -8,7 +8,7 @@ use crate::pool::{Lease, Pool};
 use crate::schema;
 use crate::server::Server;
 use orbweaver_engine::store::{Limits, StoreError};
-use orbweaver_remote::{Meter, RoundTrips, block_on};
+use orbweaver_remote::{Meter, RoundTrips, Turns, block_on};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Shared {
     pub server: Server,
     pub limits: Limits,
     pub meter: Meter,
+    /// Of transactions of this process that write to the same stripe.
+    pub turns: Arc<Turns>,
     /// The epoch that a transaction of this process saw last. It may be an old one: each transaction compares it with the store's.
     epoch: AtomicI64,
 }
@@ -61,7 +63,7 @@ impl PostgresStore {
             Ok::<_, StoreError>(server)
         })??;
         let limits = server.limits();
-        let shared = Shared { pool, server, limits, meter: Meter::new(), epoch: AtomicI64::new(0) };
+        let shared = Shared { pool, server, limits, meter: Meter::new(), turns: Arc::default(), epoch: AtomicI64::new(0) };
         shared.refresh_epoch(&shared.meter)?;
         Ok(Self { shared: Arc::new(shared) })
     }

@@ -22,7 +22,7 @@ pub struct BackoffPolicy {
 impl BackoffPolicy {
     /// For transactions that met a conflict: more attempts than the engine makes.
     pub const CONFLICTS: Self =
-        Self { first: Duration::from_millis(1), longest: Duration::from_millis(200), attempts: 200, total: Duration::from_secs(30) };
+        Self { first: Duration::from_millis(1), longest: Duration::from_millis(100), attempts: 200, total: Duration::from_secs(30) };
 
     /// For requests that met nobody, or somebody who could not serve them: ends after `total`.
     #[must_use]

@@ -76,6 +76,12 @@ impl EtcdCluster {
         Ok(cluster)
     }
 
+    /// Where the clients of a node find it; `None` where there is no such node.
+    #[must_use]
+    pub fn port(&self, number: usize) -> Option<u16> {
+        self.nodes.get(number).map(|node| node.client)
+    }
+
     /// `host:port,host:port`: where clients find the nodes.
     #[must_use]
     pub fn hosts(&self) -> String {

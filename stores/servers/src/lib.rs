@@ -3,9 +3,11 @@
 
 mod etcd;
 mod postgres;
+mod proxy;
 
 pub use etcd::{EtcdCluster, EtcdTls};
 pub use postgres::{PostgresServer, PostgresTls};
+pub use proxy::{Cut, Proxy};
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

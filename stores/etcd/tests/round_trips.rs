@@ -1,0 +1,135 @@
+//! What each operation costs in requests.
+
+mod common;
+
+use bytes::Bytes;
+use common::{cluster, fresh_store, fresh_url, open, put, scope};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, PageLimit, Scope, Store, StoreError};
+use orbweaver_etcd::{EtcdHandle, EtcdStore};
+use orbweaver_remote::RoundTrips;
+
+/// What `step` costs.
+fn cost<T>(handle: &mut EtcdHandle, step: impl FnOnce(&mut EtcdHandle) -> T) -> (RoundTrips, T) {
+    let before = handle.round_trips();
+    let outcome = step(handle);
+    (handle.round_trips().since(before), outcome)
+}
+
+const fn trips(reads: u64, commits: u64) -> RoundTrips {
+    RoundTrips { reads, commits }
+}
+
+fn keys(keyspace: Keyspace, count: u32) -> Vec<(Keyspace, Bytes)> {
+    (0..count).map(|number| (keyspace, Bytes::copy_from_slice(&number.to_be_bytes()))).collect()
+}
+
+fn fill(handle: &mut EtcdHandle, keyspace: Keyspace, count: u32) {
+    let mut batch = Batch::new();
+    for (_, key) in keys(keyspace, count) {
+        batch.put(keyspace, &key, b"value").unwrap();
+    }
+    handle.begin(&scope(b"fill")).unwrap();
+    handle.commit(&batch, &[0]).unwrap();
+}
+
+#[test]
+fn a_transaction_costs_a_request_for_its_reads_and_one_for_its_commit() {
+    let cluster = cluster();
+    let store = fresh_store(&cluster);
+    let (mut handle, data) = open(&store);
+    fill(&mut handle, data, 1000);
+    let total = store.round_trips();
+
+    let (begin, epoch) = cost(&mut handle, |handle| handle.begin(&scope(b"key")));
+    assert_eq!((begin, epoch.is_ok()), (trips(0, 0), true), "the epoch is known");
+    let (get, value) = cost(&mut handle, |handle| handle.get(data, &7_u32.to_be_bytes()));
+    assert_eq!((get, value.unwrap().as_deref()), (trips(1, 0), Some(&b"value"[..])), "with the epoch");
+    let (get, values) = cost(&mut handle, |handle| handle.get_many(&keys(data, 100)));
+    assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(1, 0), 100));
+    let (get, values) = cost(&mut handle, |handle| handle.get_many(&keys(data, 1000)));
+    assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(1, 0), 1000), "eight requests under way together");
+    let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Forward, PageLimit::items(100)));
+    assert_eq!((scan, page.unwrap().len()), (trips(1, 0), 100));
+    let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Reverse, PageLimit::items(256)));
+    assert_eq!((scan, page.unwrap().len()), (trips(1, 0), 256));
+    let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Forward, PageLimit::items(1000)));
+    assert_eq!((scan, page.unwrap().len()), (trips(2, 0), 1000), "the second request knows how large records are");
+    let (revisions, _) = cost(&mut handle, |handle| handle.revisions(&[Bytes::from_static(b"key")]));
+    assert_eq!(revisions, trips(1, 0));
+    let mut batch = Batch::new();
+    batch.put(data, b"key", b"value").unwrap();
+    let (commit, outcome) = cost(&mut handle, |handle| handle.commit(&batch, &[0]));
+    assert_eq!((commit, outcome), (trips(0, 1), Ok(())));
+    assert_eq!(store.round_trips().since(total), trips(8, 1), "all handles together");
+}
+
+#[test]
+fn the_first_read_asks_for_everything_at_once() {
+    let cluster = cluster();
+    let (mut handle, data) = open(&fresh_store(&cluster));
+    fill(&mut handle, data, 200);
+    for (count, reads) in [(127, 1), (128, 2), (200, 2)] {
+        handle.begin(&Scope::Read).unwrap();
+        let (get, values) = cost(&mut handle, |handle| handle.get_many(&keys(data, count)));
+        assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(reads, 0), usize::try_from(count).unwrap()));
+        let (commit, outcome) = cost(&mut handle, |handle| handle.commit(&Batch::new(), &[]));
+        assert_eq!((commit, outcome), (trips(0, 0), Ok(())));
+    }
+}
+
+#[test]
+fn a_commit_that_has_read_nothing_reads_the_revision() {
+    let cluster = cluster();
+    let (mut handle, data) = open(&fresh_store(&cluster));
+    fill(&mut handle, data, 1);
+    let (blind, outcome) = cost(&mut handle, |handle| put(handle, data, b"key", b"value"));
+    assert_eq!((blind, outcome), (trips(1, 1), Ok(())));
+}
+
+#[test]
+fn a_conflict_costs_what_the_transaction_costs_again() {
+    let cluster = cluster();
+    let store = fresh_store(&cluster);
+    let ((mut one, data), (mut other, _)) = (open(&store), open(&store));
+    put(&mut other, data, b"key", b"0").unwrap();
+    let mut batch = Batch::new();
+    batch.put(data, b"key", b"1").unwrap();
+    let attempt = |one: &mut EtcdHandle, other: Option<&mut EtcdHandle>| {
+        one.begin(&scope(b"key"))?;
+        one.get(data, b"key")?;
+        if let Some(other) = other {
+            put(other, data, b"key", b"2")?;
+        }
+        one.commit(&batch, &[0])
+    };
+    let (first, outcome) = cost(&mut one, |one| attempt(one, Some(&mut other)));
+    assert_eq!((first, outcome), (trips(1, 1), Err(StoreError::Conflict)));
+    let (again, outcome) = cost(&mut one, |one| attempt(one, None));
+    assert_eq!((again, outcome), (trips(1, 1), Ok(())));
+}
+
+#[test]
+fn an_epoch_that_is_outdated_costs_the_first_read_alone() {
+    let cluster = cluster();
+    let url = fresh_url(&cluster);
+    // Stores that were opened by themselves know nothing of each other.
+    let [(mut one, data), (mut other, _)] = [(); 2].map(|()| open(&EtcdStore::open(&url).unwrap()));
+    let before = one.begin(&Scope::Read).unwrap();
+    one.rollback();
+    other.begin(&Scope::Exclusive).unwrap();
+    other.commit(&Batch::new(), &[]).unwrap();
+
+    assert_eq!(one.begin(&scope(b"key")), Ok(before));
+    let (get, outcome) = cost(&mut one, |one| one.get(data, b"key"));
+    assert_eq!((get, outcome), (trips(1, 0), Err(StoreError::Conflict)));
+    one.rollback();
+    let (begin, epoch) = cost(&mut one, |one| one.begin(&scope(b"key")));
+    assert_eq!(begin, trips(0, 0));
+    assert_ne!(epoch, Ok(before));
+    assert_eq!(one.get(data, b"key"), Ok(None));
+    let mut batch = Batch::new();
+    batch.put(data, b"key", b"value").unwrap();
+    other.begin(&Scope::Exclusive).unwrap();
+    other.commit(&Batch::new(), &[]).unwrap();
+    assert_eq!(one.commit(&batch, &[0]), Err(StoreError::Conflict), "the commit looks, too");
+}
