@@ -96,7 +96,8 @@ pub fn judge_connect(place: &str, error: &Error) -> Failure {
 
 /// Whether the server has ended the session with this error: no statement's failure.
 fn ends_the_session(told: &DbError) -> bool {
-    let is_fatal = matches!(told.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) || ["FATAL", "PANIC"].contains(&told.severity());
+    let is_fatal =
+        matches!(told.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) || ["FATAL", "PANIC"].contains(&told.severity());
     is_fatal || ends_soon(told)
 }
 

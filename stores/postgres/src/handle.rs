@@ -7,15 +7,13 @@ use crate::commit::Commit;
 use crate::error::Failure;
 use crate::link::Link;
 use crate::pool::Lease;
+use crate::scan;
 use crate::schema::{self, STRIPES};
 use crate::statements::{BEGIN_EXCLUSIVE, BEGIN_READ, BEGIN_WRITE};
 use crate::store::{Shared, corrupt};
-use crate::scan;
 use bytes::Bytes;
 use futures_util::future::join3;
-use orbweaver_engine::store::{
-    Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, stripe,
-};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, stripe};
 use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -324,11 +322,7 @@ impl Store for PostgresHandle {
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
         let stripes: Vec<i32> = keys.iter().map(|key| stripe_of(key)).collect();
         let read = async |link: &Link| link.client.query(&link.statements.revisions, &[&stripes]).await;
-        let rows = if matches!(self.state, State::Idle) {
-            self.shared.ask(&self.meter, read)?
-        } else {
-            self.request(read)?
-        };
+        let rows = if matches!(self.state, State::Idle) { self.shared.ask(&self.meter, read)? } else { self.request(read)? };
         let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
         let found: BTreeMap<i32, i64> = rows.iter().map(pair).collect::<Result<_, Error>>().map_err(|error| corrupt(&error))?;
         let revision = |stripe: &i32| found.get(stripe).and_then(|revision| u64::try_from(*revision).ok());

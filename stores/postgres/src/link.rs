@@ -40,7 +40,8 @@ impl Session {
         let connecting = options.config.connect(options.tls.clone());
         // The time limit of the configuration is that of the socket alone.
         let connected = timeout(options.connect_timeout, connecting).await;
-        let late = || Failure::Lost(format!("no server answers at {place} within {:?}; start it, or check the URL", options.connect_timeout));
+        let late =
+            || Failure::Lost(format!("no server answers at {place} within {:?}; start it, or check the URL", options.connect_timeout));
         let (client, connection) = connected.map_err(|_| late())?.map_err(|error| judge_connect(place, &error))?;
         let driver = tokio::spawn(async move {
             // Whoever waits for an answer on this connection is told as well.
@@ -76,16 +77,15 @@ impl Session {
 /// What a session's statements may take, in milliseconds.
 fn settings(server: &Server, options: &Options) -> String {
     let mut settings = String::new();
-    for (name, time) in [
-        ("statement_timeout", options.statement_timeout),
-        ("lock_timeout", LOCK_TIMEOUT),
-        ("idle_in_transaction_session_timeout", SILENCE),
-    ] {
+    for (name, time) in
+        [("statement_timeout", options.statement_timeout), ("lock_timeout", LOCK_TIMEOUT), ("idle_in_transaction_session_timeout", SILENCE)]
+    {
         settings.push_str(&format!("SET {name} = '{}ms';", time.as_millis()));
     }
     if server.product == Product::PostgreSql {
         // Every statement here is best served by the primary key, whatever the statistics say; planned once, not at each execution.
-        settings.push_str("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;");
+        settings
+            .push_str("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off;");
     }
     settings
 }

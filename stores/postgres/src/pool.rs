@@ -40,7 +40,8 @@ impl Pool {
     pub async fn take(&self) -> Result<Lease, StoreError> {
         let permit = timeout(PATIENCE, Arc::clone(&self.permits).acquire_owned()).await;
         let Ok(Ok(permit)) = permit else {
-            let text = format!("all {} connections to {} are in use; raise the option pool of the URL", self.options.pool, self.options.place);
+            let text =
+                format!("all {} connections to {} are in use; raise the option pool of the URL", self.options.pool, self.options.place);
             return Err(StoreError::Io(text));
         };
         let link = match self.pop() {

@@ -45,13 +45,7 @@ impl Server {
             // CockroachDB refuses messages above 16 MiB (sql.conn.max_read_buffer_message_size), and wants rows of a few MiB at most.
             Product::CockroachDb | Product::YugabyteDb => (8 << 20, 64 << 20),
         };
-        Limits {
-            max_key_bytes: MAX_KEY_BYTES,
-            max_value_bytes,
-            max_batch_ops: 1_000_000,
-            max_batch_bytes,
-            read_only: self.is_read_only,
-        }
+        Limits { max_key_bytes: MAX_KEY_BYTES, max_value_bytes, max_batch_ops: 1_000_000, max_batch_bytes, read_only: self.is_read_only }
     }
 
     /// How a key column of a primary key is written. YugabyteDB spreads rows by a hash of the first column unless it is told to sort;

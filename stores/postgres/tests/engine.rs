@@ -35,10 +35,14 @@ fn two_servers_see_one_database() {
     let server = PostgresServer::start(&["fsync=off"]).unwrap();
     let url = server.url("sslmode=disable");
     let (mut one, mut other) = (Client::new(&url), Client::new(&url));
-    assert_eq!(one.run("SET greeting hello\nINCRBY hits 41\nRPUSH queue a b c\nHSET user name ada\nZADD board 1 x 2 y\nSADD tags t1 t2"),
-        "+OK :41 :3 :1 :2 :2");
-    assert_eq!(other.run("GET greeting\nINCR hits\nLPOP queue\nHGETALL user\nZREVRANGE board 0 -1\nSCARD tags\nDBSIZE"),
-        "$5 hello :42 $1 a *2 $4 name $3 ada *2 $1 y $1 x :2 :6");
+    assert_eq!(
+        one.run("SET greeting hello\nINCRBY hits 41\nRPUSH queue a b c\nHSET user name ada\nZADD board 1 x 2 y\nSADD tags t1 t2"),
+        "+OK :41 :3 :1 :2 :2"
+    );
+    assert_eq!(
+        other.run("GET greeting\nINCR hits\nLPOP queue\nHGETALL user\nZREVRANGE board 0 -1\nSCARD tags\nDBSIZE"),
+        "$5 hello :42 $1 a *2 $4 name $3 ada *2 $1 y $1 x :2 :6"
+    );
     assert_eq!(one.run("GET hits\nLRANGE queue 0 -1\nDEL greeting hits\nEXISTS greeting hits user"), "$2 42 *2 $1 b $1 c :2 :1");
     // Keys with every byte, and none.
     assert_eq!(one.run("SET \"\\x00\\xff\" binary\nSET \"\" empty"), "+OK +OK");

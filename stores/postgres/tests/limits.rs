@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use orbweaver_engine::store::{Batch, KeyRange, Keyspace, Order, PageLimit, Direction, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError};
 use orbweaver_postgres::{PostgresHandle, PostgresStore};
 use orbweaver_servers::PostgresServer;
 

@@ -15,7 +15,6 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 const NAP: Duration = Duration::from_millis(20);
 
-
 /// A server's certificate and its key, in PEM.
 #[derive(Clone, Debug)]
 pub struct PostgresTls {
