@@ -41,7 +41,7 @@ enum State {
     Idle,
     /// One of which the server has not heard yet.
     Declared(Declared),
-    Open(Open),
+    Open(Box<Open>),
     /// One that the server has ended: what every further request comes to.
     Over(StoreError),
 }
@@ -152,7 +152,7 @@ impl PostgresHandle {
             }
             State::Declared(declared) => match self.begin_with(declared, &request) {
                 Ok((open, answer)) => {
-                    self.state = State::Open(open);
+                    self.state = State::Open(Box::new(open));
                     Ok(answer)
                 }
                 Err(error) => Err(self.over(error)),
@@ -359,7 +359,8 @@ impl PostgresHandle {
         let ops = batch.ops_within(self.limits())?;
         ops.iter().try_for_each(|op| self.number(op.keyspace()).map(drop))?;
         let reach = match &self.state {
-            State::Declared(declared) | State::Open(Open { declared, .. }) => &declared.reach,
+            State::Declared(declared) => &declared.reach,
+            State::Open(open) => &open.declared.reach,
             State::Over(error) => return Err(as_of_commit(error.clone())),
             State::Idle => return Err(no_transaction()),
         };
@@ -374,7 +375,7 @@ impl PostgresHandle {
             self.request(async |_| Ok(())).map_err(as_of_commit)?;
         }
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Open(open) => block_on(Commit::new(&self.shared, &self.meter, open, changed).write(&ops))?,
+            State::Open(open) => block_on(Commit::new(&self.shared, &self.meter, *open, changed).write(&ops))?,
             _ => Err(no_transaction()),
         }
     }

@@ -39,9 +39,9 @@ fn count(server: &PostgresServer, counters: u64, rounds: u64) -> (u64, u64, u64,
     let url = server.url(&format!("sslmode=disable&schema=c{counters}"));
     let stores: Vec<PostgresStore> = (0..SERVERS).map(|_| PostgresStore::open(&url).unwrap()).collect();
     let mut handles: Vec<_> = stores.iter().cycle().take(usize::try_from(CLIENTS).unwrap()).map(PostgresStore::handle).collect();
-    // Connections are made before the time is taken.
-    let keyspaces: Vec<Keyspace> = handles.iter_mut().map(|handle| handle.open_keyspace("data", Order::Bytes).unwrap()).collect();
-    let data = keyspaces[0];
+    // Keyspaces are opened before the time is taken; they have one number for all.
+    let keyspaces = handles.iter_mut().map(|handle| handle.open_keyspace("data", Order::Bytes).unwrap());
+    let data = keyspaces.last().unwrap();
     let start = Instant::now();
     let again: u64 = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
@@ -63,8 +63,8 @@ fn count(server: &PostgresServer, counters: u64, rounds: u64) -> (u64, u64, u64,
     });
     let time = start.elapsed();
     let trips = stores.iter().map(|store| store.round_trips().sum()).sum();
-    let mut handle = stores[0].handle();
-    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    let mut handle = stores.first().unwrap().handle();
+    handle.open_keyspace("data", Order::Bytes).unwrap();
     handle.begin(&Scope::Read).unwrap();
     let wanted: Vec<_> = (0..counters).map(|counter| (data, Bytes::from(format!("counter:{counter}")))).collect();
     let values = handle.get_many(&wanted).unwrap();
