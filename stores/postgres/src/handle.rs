@@ -17,7 +17,7 @@ use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Orde
 use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_postgres::{Error, Row};
 
 /// How long a transaction waits for others of this process that write to the same stripe.
@@ -193,7 +193,7 @@ impl PostgresHandle {
     /// Begins the transaction on the server, in one round trip with the first request: again after a collision, of which nobody has to
     /// know as nothing was read, and on another connection where an idle one turns out to be gone.
     fn begin_with<T>(&mut self, declared: Declared, request: &impl AsyncFn(&Link) -> Result<T, Error>) -> Result<(Open, T), StoreError> {
-        let mut losses = 0;
+        let start = Instant::now();
         loop {
             self.wait_for_turn(&declared);
             let lease = block_on(self.shared.pool.take())??;
@@ -211,7 +211,7 @@ impl PostgresHandle {
                     let (epoch, locked) = match declared.locked(&rows) {
                         Ok((epoch, locked)) if epoch == declared.epoch => (epoch, locked),
                         other => {
-                            self.shared.give_up(lease, &Failure::Collision);
+                            self.shared.roll_back(lease);
                             // The next transaction is told the epoch as it is.
                             self.shared.note_epoch(other?.0);
                             return Err(StoreError::Conflict);
@@ -232,7 +232,7 @@ impl PostgresHandle {
                                 self.conflicts.pause()?;
                             }
                         }
-                        Failure::Lost(_) if losses < self.shared.pool.options().pool => losses += 1,
+                        Failure::Lost(_) if self.shared.may_try_again(start) => {}
                         other => return Err(other.alone()),
                     }
                 }
@@ -347,8 +347,7 @@ impl Store for PostgresHandle {
     fn rollback(&mut self) {
         self.turn = None;
         if let State::Open(open) = std::mem::replace(&mut self.state, State::Idle) {
-            open.lease.link.send_rollback();
-            self.shared.pool.give(open.lease);
+            self.shared.roll_back(open.lease);
         }
     }
 }
