@@ -1,9 +1,9 @@
 //! What a batch changes, as etcd takes it: no key twice, and no range over a key that is put or over another range.
 
-use crate::keys::Keys;
 use crate::options::OP_BYTES;
 use etcd_client::{DeleteOptions, TxnOp};
 use orbweaver_engine::store::BatchOp;
+use orbweaver_remote::Keys;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

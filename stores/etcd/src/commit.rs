@@ -1,10 +1,10 @@
 //! A commit as one Txn: it compares what the transaction relied on, and puts all or nothing.
 
 use crate::changes::Change;
-use crate::keys::Keys;
 use crate::options::{OP_BYTES, Sizes};
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
-use orbweaver_engine::store::{Scope, StoreError};
+use orbweaver_engine::store::StoreError;
+use orbweaver_remote::Keys;
 use std::collections::BTreeSet;
 
 /// What etcd and gRPC add to a request: header, user, and the Txns around operations.
@@ -15,14 +15,14 @@ const NESTED_BYTES: usize = 16;
 /// What a transaction relies on: that nobody has changed it since its revision.
 #[derive(Clone, Debug)]
 pub struct Reliance<'t> {
-    pub scope: &'t Scope,
-    /// Of the scope's lock keys.
-    pub stripes: &'t BTreeSet<u16>,
+    /// Of its lock keys; `None`: all, it is exclusive.
+    pub stripes: Option<&'t BTreeSet<u16>>,
     /// What was read is from here.
     pub revision: i64,
 }
 
-/// The Txn that commits changes, and puts the mark of the transaction to the keys of `marked`. `None`: it would be too large.
+/// The Txn that commits changes, and puts the mark of the transaction to the keys of `marked`. [`StoreError::TooLarge`] where etcd would not
+/// take it.
 pub fn txn(
     keys: &Keys,
     sizes: Sizes,
@@ -63,10 +63,9 @@ fn nest(ops: Vec<TxnOp>, sizes: Sizes) -> Vec<TxnOp> {
 /// The compares, and the most bytes that they take in a request.
 fn compares(keys: &Keys, sizes: Sizes, reliance: &Reliance<'_>) -> (Vec<Compare>, usize) {
     let unchanged = |key: Vec<u8>| Compare::mod_revision(key, CompareOp::Less, reliance.revision.saturating_add(1));
-    let whole = [(0, u16::MAX)];
-    let stripes = match reliance.scope {
-        Scope::Exclusive => whole.to_vec(),
-        Scope::Keys(_) | Scope::Read => groups(reliance.stripes, sizes.half().saturating_sub(1)),
+    let stripes = match reliance.stripes {
+        None => vec![(0, u16::MAX)],
+        Some(stripes) => groups(stripes, sizes.half().saturating_sub(1)),
     };
     let epoch = keys.epoch();
     let bytes = (stripes.len() + 1) * 2 * (epoch.len() + OP_BYTES);

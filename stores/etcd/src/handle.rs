@@ -1,34 +1,27 @@
 //! The store contract over one handle.
 
-use crate::EtcdStore;
+use crate::backwards::read_backwards;
 use crate::changes::changes;
 use crate::cluster::{Failure, Route};
 use crate::commit::{Reliance, txn};
-use crate::keys::stripe;
 use crate::outcome::Lost;
-use crate::reads::{Appetite, Snapshot, Wanted, answers, damaged, mod_revision};
+use crate::reads::{Snapshot, Wanted, answers, damaged, mod_revision};
+use crate::{EtcdStore, STRIPES};
 use bytes::Bytes;
 use etcd_client::{GetResponse, KeyValue};
-use orbweaver_engine::store::{
-    Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
-};
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_remote::{Contention, Found, Meter, RoundTrips, Stripes, block_on, read_page};
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-/// How long a transaction waits for others of this process that write to the same stripe.
-const PATIENCE: Duration = Duration::from_secs(1);
+use std::sync::Arc;
 
 /// One conversation with the store. Every call waits for its answers on the calling thread.
 pub struct EtcdHandle {
     store: EtcdStore,
     route: Route,
     meter: Meter,
-    conflicts: Backoff,
+    contention: Contention,
     keyspaces: BTreeSet<Keyspace>,
     open: Option<Open>,
-    /// Held until the transaction ends.
-    turn: Option<Turn>,
 }
 
 /// The handle's transaction.
@@ -49,27 +42,14 @@ fn unsigned(revision: i64) -> u64 {
 impl EtcdHandle {
     pub(crate) fn new(store: EtcdStore) -> Self {
         let (route, meter) = (store.inner.cluster.route(), store.inner.meter.of_handle());
-        let conflicts = Backoff::new(BackoffPolicy::CONFLICTS);
-        Self { store, route, meter, conflicts, keyspaces: BTreeSet::new(), open: None, turn: None }
+        let contention = Contention::new(Arc::clone(&store.inner.turns));
+        Self { store, route, meter, contention, keyspaces: BTreeSet::new(), open: None }
     }
 
     /// The requests of this handle so far.
     #[must_use]
     pub fn round_trips(&self) -> RoundTrips {
         self.meter.round_trips()
-    }
-
-    /// Waits where the transaction would collide: for others of this process, and, where that does not help, for those of others.
-    fn wait(&mut self, scope: &Scope) -> Result<(), StoreError> {
-        let (turns, failures) = (&self.store.inner.turns, self.conflicts.failures());
-        if let Scope::Keys(keys) = scope
-            && let Some(first) = keys.iter().map(|key| u64::from(stripe(key))).min()
-            && (failures > 0 || turns.is_taken(first))
-        {
-            self.turn = turns.take(first, PATIENCE);
-        }
-        let needs_no_pause = self.turn.is_some() && failures < 2;
-        if needs_no_pause { Ok(()) } else { self.conflicts.pause() }
     }
 
     fn check(&self, keyspace: Keyspace) -> Result<(), StoreError> {
@@ -103,14 +83,14 @@ impl EtcdHandle {
             block_on(self.store.read(&self.route, &self.meter, &mut open.snapshot, Vec::new()))??;
         }
         let revision = open.snapshot.revision.ok_or_else(|| damaged("a read without a revision"))?;
-        let (stripes, marked) = stripes(&open.scope, changed);
-        let marked: Vec<Vec<u8>> = match marked {
+        let stripes = Stripes::new(&open.scope, changed, STRIPES);
+        let marked: Vec<Vec<u8>> = match &stripes {
             None => vec![inner.keys.epoch()],
-            Some(marked) => marked.into_iter().map(|stripe| inner.keys.stripe(stripe)).collect(),
+            Some(stripes) => stripes.changed.iter().map(|&stripe| inner.keys.stripe(stripe)).collect(),
         };
         let first_marked = marked.first().cloned().ok_or_else(|| damaged("a commit without a mark"))?;
         let mark = inner.next_mark();
-        let reliance = Reliance { scope: &open.scope, stripes: &stripes, revision };
+        let reliance = Reliance { stripes: stripes.as_ref().map(|stripes| &stripes.declared), revision };
         let txn = txn(&inner.keys, inner.sizes, &reliance, changes(&inner.keys, &ops), marked, &mark)?;
         self.meter.count_commit();
         match block_on(inner.cluster.txn(&self.route, txn))? {
@@ -135,22 +115,6 @@ impl EtcdHandle {
     }
 }
 
-/// The stripes of a scope's lock keys, and those that get the mark: of the changed ones, or, where none is said to have changed, one of
-/// those declared, which is a false alarm at worst. `None`: the epoch record gets it.
-fn stripes(scope: &Scope, changed: &[u32]) -> (BTreeSet<u16>, Option<BTreeSet<u16>>) {
-    let Scope::Keys(keys) = scope else { return (BTreeSet::new(), None) };
-    let mut all: BTreeSet<u16> = keys.iter().map(|key| stripe(key)).collect();
-    if all.is_empty() {
-        all.insert(stripe(&[]));
-    }
-    let of_changed = changed.iter().filter_map(|&position| keys.get(usize::try_from(position).ok()?)).map(|key| stripe(key));
-    let mut marked: BTreeSet<u16> = of_changed.collect();
-    if marked.is_empty() {
-        marked.extend(all.first());
-    }
-    (all, Some(marked))
-}
-
 impl Store for EtcdHandle {
     fn limits(&self) -> Limits {
         self.store.inner.limits
@@ -171,7 +135,7 @@ impl Store for EtcdHandle {
         if self.open.is_some() {
             return Err(StoreError::Io("a transaction is open already".into()));
         }
-        self.wait(scope)?;
+        self.contention.begin(scope)?;
         let mut snapshot = Snapshot { revision: None, epoch: self.store.inner.known_epoch() };
         if snapshot.epoch.is_none() {
             block_on(self.store.read(&self.route, &self.meter, &mut snapshot, Vec::new()))??;
@@ -194,37 +158,19 @@ impl Store for EtcdHandle {
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
         self.check(keyspace)?;
         let keys = self.store.inner.keys.clone();
-        let mut rest = keys.records(keyspace, &range.start, range.end.as_deref());
-        if range.after_start {
-            rest.start.push(0);
-        }
-        let (mut page, mut appetite) = (PageBuilder::new(limit), Appetite::new(limit));
-        while rest.start < rest.end && !page.is_full() {
-            let wanted = Wanted::range(rest.clone(), appetite.next(), direction);
-            let mut answers = self.read(vec![wanted])?;
+        read_page(&keys, keyspace, range, direction, limit, |rest, most| {
+            if direction == Direction::Reverse {
+                return read_backwards(rest, i64::from(most), |wanted| self.read(wanted));
+            }
+            let mut answers = self.read(vec![Wanted::range(rest, i64::from(most), direction)])?;
             let answer = answers.first_mut().ok_or_else(|| damaged("a range without an answer"))?;
-            let is_last = !answer.more();
-            for record in answer.take_kvs() {
-                let key = keys.user_key(record.key()).ok_or_else(|| damaged("a key without its prefix"))?;
-                if page.is_full() || !page.push(key, record.value()) {
-                    return Ok(page.finish(true));
-                }
-                appetite.had(key.len() + record.value().len());
-                match direction {
-                    Direction::Forward => rest.start = [record.key(), &[0]].concat(),
-                    Direction::Reverse => rest.end = record.key().to_vec(),
-                }
-            }
-            if is_last {
-                return Ok(page.finish(false));
-            }
-        }
-        let is_full = page.is_full();
-        Ok(page.finish(is_full))
+            let more = answer.more();
+            Ok(Found { records: answer.take_kvs().into_iter().map(KeyValue::into_key_value).collect(), more })
+        })
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
-        let wanted = keys.iter().map(|key| Wanted::one(self.store.inner.keys.stripe(stripe(key)))).collect();
+        let wanted = keys.iter().map(|key| Wanted::one(self.store.inner.keys.stripe(Stripes::of(key, STRIPES)))).collect();
         let found = match &self.open {
             Some(_) => self.read(wanted)?,
             None => block_on(self.store.read(&self.route, &self.meter, &mut Snapshot::default(), wanted))??,
@@ -235,18 +181,13 @@ impl Store for EtcdHandle {
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let open = self.open.take().ok_or_else(no_transaction)?;
         let outcome = self.write(open, batch, changed);
-        match &outcome {
-            Ok(()) => self.conflicts.succeeded(),
-            Err(StoreError::Conflict) => self.conflicts.failed(),
-            Err(_) => {}
-        }
-        self.turn = None;
+        self.contention.committed(&outcome);
         outcome
     }
 
     fn rollback(&mut self) {
         self.open = None;
-        self.turn = None;
+        self.contention.ended();
     }
 }
 

@@ -5,16 +5,7 @@ use crate::cluster::Route;
 use crate::reads::{answers, damaged};
 use etcd_client::{Compare, CompareOp, GetOptions, Txn, TxnOp};
 use orbweaver_engine::store::{Keyspace, Order, StoreError};
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter};
-
-fn encode(number: u32, order: Order) -> Vec<u8> {
-    [&number.to_be_bytes()[..], order.name().as_bytes()].concat()
-}
-
-fn decode(value: &[u8]) -> Option<(u32, &[u8])> {
-    let (number, order) = value.split_first_chunk::<4>()?;
-    Some((u32::from_be_bytes(*number), order))
-}
+use orbweaver_remote::{Backoff, BackoffPolicy, Meter, decode_keyspace, encode_keyspace};
 
 impl EtcdStore {
     /// The keyspace of that name; a new one takes the next number.
@@ -32,7 +23,7 @@ impl EtcdStore {
             let answer = inner.cluster.repeat_txn(route, &list).await.map_err(|failure| inner.cluster.error(failure))?;
             let mut next = 0;
             for record in answers(&answer).iter().flat_map(|answer| answer.kvs()) {
-                let (number, known) = decode(record.value()).ok_or_else(|| damaged("a keyspace's record without a number"))?;
+                let (number, known) = decode_keyspace(record.value()).ok_or_else(|| damaged("a keyspace's record without a number"))?;
                 if record.key() == key {
                     let text = || format!("keyspace {name} exists with another order than {}", order.name());
                     return if known == order.name().as_bytes() { Ok(Keyspace(number)) } else { Err(StoreError::UnsupportedOrder(text())) };
@@ -42,7 +33,7 @@ impl EtcdStore {
             // Nobody has made any keyspace since: names and numbers are new.
             let seen = crate::reads::revision(&answer)?;
             let unchanged = Compare::mod_revision(all.start.clone(), CompareOp::Less, seen.saturating_add(1)).with_range(all.end.clone());
-            let put = TxnOp::put(key.clone(), encode(next, order), None);
+            let put = TxnOp::put(key.clone(), encode_keyspace(next, order), None);
             meter.count_commit();
             let made = inner.cluster.repeat_txn(route, &Txn::new().when([unchanged]).and_then([put])).await;
             made.map_err(|failure| inner.cluster.error(failure))?;

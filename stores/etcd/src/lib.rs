@@ -5,11 +5,11 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod backwards;
 mod changes;
 mod cluster;
 mod commit;
 mod handle;
-mod keys;
 mod keyspaces;
 mod options;
 mod outcome;
@@ -19,14 +19,17 @@ pub use handle::EtcdHandle;
 
 use cluster::{Cluster, Route};
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
-use keys::{FORMAT, Keys};
 use options::{Options, Sizes};
 use orbweaver_engine::store::{Limits, StoreError};
-use orbweaver_remote::{Meter, RoundTrips, Turns, block_on};
+use orbweaver_remote::{Keys, Meter, RoundTrips, Turns, block_on};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+/// The value of the format record. Another number of stripes is another format.
+const FORMAT: &str = "orbweaver-etcd 1";
+/// How many stripes lock keys share.
+const STRIPES: u32 = 1 << 16;
 /// No epoch is known. etcd's revisions are never negative.
 const UNKNOWN: i64 = -1;
 
@@ -43,7 +46,6 @@ struct Inner {
     sizes: Sizes,
     limits: Limits,
     meter: Meter,
-    /// By stripes.
     turns: Arc<Turns>,
     /// The revision of the epoch record, as it was last seen.
     epoch: AtomicI64,

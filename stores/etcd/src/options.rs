@@ -1,6 +1,5 @@
 //! What a URL says.
 
-use crate::keys::RECORD_OVERHEAD;
 use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
 use orbweaver_engine::store::{Limits, StoreError};
 use orbweaver_remote::StoreUrl;
@@ -20,6 +19,8 @@ const DEFAULT_REQUEST_BYTES: u64 = 1_572_864;
 const KNOWN: [&str; 7] = ["ca", "cert", "key", "timeout", "tls", "max-txn-ops", "max-request-bytes"];
 /// What a batch may hold at most in keys of records and of values: the rest is room for what a commit adds.
 const MAX_KEY_SHARE: u64 = 32;
+/// What the store puts before the key of a record, at most: prefix, slash, tag and number.
+const MAX_OVERHEAD: usize = MAX_PREFIX_BYTES + 6;
 /// What an operation needs beside its key and its value in the protocol, and more: four lengths and tags of at most 4 bytes each.
 pub const OP_BYTES: usize = 16;
 
@@ -49,8 +50,7 @@ impl Sizes {
     /// compares, stripes, the pieces of ranges, and the prefix of every key.
     pub fn limits(self) -> Limits {
         let bytes = u64::try_from(self.request_bytes).unwrap_or(u64::MAX) / 3 * 2;
-        let record = |length: usize| MAX_PREFIX_BYTES + 1 + RECORD_OVERHEAD + OP_BYTES + length;
-        let by_bytes = self.request_bytes / 3 / (2 * record(0));
+        let by_bytes = self.request_bytes / 3 / (2 * (MAX_OVERHEAD + OP_BYTES));
         let ops = u64::try_from(by_bytes.min(self.all_ops() / 2)).unwrap_or(u64::MAX);
         let max_key_bytes = bytes / MAX_KEY_SHARE;
         Limits {
@@ -178,7 +178,7 @@ mod tests {
             let (ops, bytes) = (usize::try_from(limits.max_batch_ops).unwrap(), usize::try_from(limits.max_batch_bytes).unwrap());
             assert!(ops * 2 <= sizes.all_ops());
             // Every operation changes a key of its own: a record and a stripe with their prefixes.
-            assert!(bytes + ops * 2 * (MAX_PREFIX_BYTES + 1 + RECORD_OVERHEAD + OP_BYTES) <= sizes.request_bytes);
+            assert!(bytes + ops * 2 * (MAX_OVERHEAD + OP_BYTES) <= sizes.request_bytes);
             assert!(limits.max_key_bytes + limits.max_value_bytes <= limits.max_batch_bytes);
         }
         let limits = Sizes { txn_ops: 128, request_bytes: 1_572_864 }.limits();

@@ -4,15 +4,9 @@ use crate::EtcdStore;
 use crate::cluster::{Failure, Route};
 use etcd_client::{GetOptions, GetResponse, KeyValue, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse, TxnResponse};
 use futures_util::future::try_join_all;
-use orbweaver_engine::store::{Direction, PageLimit, StoreError};
+use orbweaver_engine::store::{Direction, StoreError};
 use orbweaver_remote::Meter;
 use std::ops::Range;
-
-/// Records that a scan asks for before it knows how large they are.
-const FIRST_RECORDS: u32 = 256;
-/// The bounds of what it asks for afterwards.
-const FEWEST_RECORDS: u64 = 16;
-const MOST_RECORDS: u64 = 4096;
 
 /// The state that a transaction sees.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,8 +21,16 @@ pub struct Snapshot {
 #[derive(Clone, Debug)]
 pub struct Wanted {
     key: Vec<u8>,
-    /// With the end of a range: how many, and from which end.
-    range: Option<(Vec<u8>, i64, Direction)>,
+    range: Option<Span>,
+}
+
+/// The end of a range, and what is wanted of it.
+#[derive(Clone, Debug)]
+enum Span {
+    /// At most so many records, from one of its ends.
+    Records(Vec<u8>, i64, Direction),
+    /// How many there are.
+    Count(Vec<u8>),
 }
 
 impl Wanted {
@@ -38,7 +40,12 @@ impl Wanted {
 
     /// Backwards, etcd reads and sorts the whole range before it looks at the limit.
     pub fn range(range: Range<Vec<u8>>, limit: i64, direction: Direction) -> Self {
-        Self { key: range.start, range: Some((range.end, limit, direction)) }
+        Self { key: range.start, range: Some(Span::Records(range.end, limit, direction)) }
+    }
+
+    /// How many records a range has.
+    pub fn count(range: Range<Vec<u8>>) -> Self {
+        Self { key: range.start, range: Some(Span::Count(range.end)) }
     }
 
     fn into_op(self, revision: Option<i64>, serializable: bool) -> TxnOp {
@@ -49,12 +56,14 @@ impl Wanted {
         if serializable {
             options = options.with_serializable();
         }
-        if let Some((end, limit, direction)) = self.range {
-            options = options.with_range(end).with_limit(limit);
-            if direction == Direction::Reverse {
-                options = options.with_sort(SortTarget::Key, SortOrder::Descend);
+        options = match self.range {
+            None => options,
+            Some(Span::Count(end)) => options.with_range(end).with_count_only(),
+            Some(Span::Records(end, limit, Direction::Forward)) => options.with_range(end).with_limit(limit),
+            Some(Span::Records(end, limit, Direction::Reverse)) => {
+                options.with_range(end).with_limit(limit).with_sort(SortTarget::Key, SortOrder::Descend)
             }
-        }
+        };
         TxnOp::get(self.key, Some(options))
     }
 }
@@ -135,58 +144,5 @@ impl EtcdStore {
             outcome => outcome,
         };
         answer.map(|answer| answers(&answer))
-    }
-}
-
-/// How many records a scan asks for next.
-#[derive(Debug)]
-pub struct Appetite {
-    limit: PageLimit,
-    items: u64,
-    bytes: u64,
-}
-
-impl Appetite {
-    pub const fn new(limit: PageLimit) -> Self {
-        Self { limit, items: 0, bytes: 0 }
-    }
-
-    /// Notes a record.
-    pub fn had(&mut self, bytes: usize) {
-        self.items += 1;
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-    }
-
-    /// As many as the page takes by the size of those so far: etcd bounds records, but not bytes.
-    pub fn next(&self) -> i64 {
-        let items_left = u64::from(self.limit.max_items).saturating_sub(self.items).max(1);
-        let bytes_left = u64::from(self.limit.max_bytes).saturating_sub(self.bytes);
-        let records = match self.bytes.checked_div(self.items) {
-            None => u64::from(FIRST_RECORDS),
-            Some(average) => (bytes_left / average.max(1)).clamp(FEWEST_RECORDS, MOST_RECORDS),
-        };
-        i64::try_from(records.min(items_left)).unwrap_or(i64::MAX)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scan_asks_for_what_its_page_takes() {
-        let mut appetite = Appetite::new(PageLimit { max_items: 10, max_bytes: 1000 });
-        assert_eq!(appetite.next(), 10);
-        let mut large = Appetite::new(PageLimit { max_items: 5000, max_bytes: 1 << 20 });
-        assert_eq!(large.next(), 256);
-        (0..256).for_each(|_| large.had(4000));
-        assert_eq!(large.next(), 16, "few of the large ones are left");
-        let mut small = Appetite::new(PageLimit { max_items: 5000, max_bytes: 1 << 20 });
-        (0..256).for_each(|_| small.had(20));
-        assert_eq!(small.next(), 4096);
-        (0..4096).for_each(|_| small.had(20));
-        assert_eq!(small.next(), 648, "what is left of the items");
-        (0..10).for_each(|_| appetite.had(0));
-        assert_eq!(appetite.next(), 1);
     }
 }

@@ -1,4 +1,5 @@
 //! The store contract's own suite, on three nodes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 mod common;
 

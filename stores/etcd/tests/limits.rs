@@ -1,4 +1,5 @@
 //! What one Txn of etcd takes, to the operation and to the byte, and what time takes away.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What each operation costs in requests.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 mod common;
 
@@ -50,8 +51,8 @@ fn a_transaction_costs_a_request_for_its_reads_and_one_for_its_commit() {
     assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(1, 0), 1000), "eight requests under way together");
     let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Forward, PageLimit::items(100)));
     assert_eq!((scan, page.unwrap().len()), (trips(1, 0), 100));
-    let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Reverse, PageLimit::items(256)));
-    assert_eq!((scan, page.unwrap().len()), (trips(1, 0), 256));
+    let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Reverse, PageLimit::items(100)));
+    assert_eq!((scan, page.unwrap().len()), (trips(2, 0), 100), "backwards, if the range has more than 256 records");
     let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Forward, PageLimit::items(1000)));
     assert_eq!((scan, page.unwrap().len()), (trips(2, 0), 1000), "the second request knows how large records are");
     let (revisions, _) = cost(&mut handle, |handle| handle.revisions(&[Bytes::from_static(b"key")]));
@@ -60,7 +61,41 @@ fn a_transaction_costs_a_request_for_its_reads_and_one_for_its_commit() {
     batch.put(data, b"key", b"value").unwrap();
     let (commit, outcome) = cost(&mut handle, |handle| handle.commit(&batch, &[0]));
     assert_eq!((commit, outcome), (trips(0, 1), Ok(())));
-    assert_eq!(store.round_trips().since(total), trips(8, 1), "all handles together");
+    assert_eq!(store.round_trips().since(total), trips(9, 1), "all handles together");
+}
+
+/// etcd sorts what it reads backwards: a small part of a large range.
+#[test]
+fn backwards_a_large_range_is_narrowed_before_it_is_sorted() {
+    const RECORDS: u32 = 12_000;
+    let cluster = cluster();
+    let (mut handle, data) = open(&fresh_store(&cluster));
+    let key = |number: u32| format!("member {number:06}").into_bytes();
+    for from in (0..RECORDS).step_by(2000) {
+        let mut batch = Batch::new();
+        (from..from + 2000).for_each(|number| batch.put(data, &key(number), b"value").unwrap());
+        handle.begin(&scope(b"fill")).unwrap();
+        handle.commit(&batch, &[0]).unwrap();
+    }
+    let reverse = |handle: &mut EtcdHandle, range: &KeyRange, items: u32| {
+        handle.begin(&Scope::Read).unwrap();
+        let (cost, page) =
+            cost(handle, |handle| handle.scan(data, range, Direction::Reverse, PageLimit { max_items: items, max_bytes: u32::MAX }));
+        handle.rollback();
+        let page = page.unwrap();
+        (cost.reads, page.records().map(|(key, _)| key.to_vec()).collect::<Vec<_>>(), page.more)
+    };
+    let last = |end: u32, count: u32| (end - count..end).rev().map(key).collect::<Vec<_>>();
+    let (reads, records, more) = reverse(&mut handle, &KeyRange::all(), 10);
+    assert_eq!((records, more), (last(RECORDS, 10), true));
+    println!("{reads} requests to read backwards from {RECORDS} records");
+    assert!(reads <= 6, "{reads}");
+    let (_, records, more) = reverse(&mut handle, &KeyRange::between(&key(100), &key(11_111)), 9000);
+    assert_eq!((records, more), (last(11_111, 9000), true));
+    let (_, records, more) = reverse(&mut handle, &KeyRange::all(), RECORDS + 1);
+    assert_eq!((records, more), (last(RECORDS, RECORDS), false));
+    let (reads, records, more) = reverse(&mut handle, &KeyRange::between(&key(5), &key(205)), 300);
+    assert_eq!((reads, records, more), (1, last(205, 200), false));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// How often a group is run again after conflicts before its clients are told.
 const MAX_ATTEMPTS: u32 = 100;
 /// A group whose changes are larger is committed before it goes on; or larger than half of what the store takes at once.
-const MAX_PENDING_BYTES: u64 = 4 << 20;
+const MAX_PENDING_BYTES: usize = 4 << 20;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
@@ -152,6 +152,8 @@ impl Engine {
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let limits = self.store.limits();
+        let half = |limit: u64| usize::try_from(limit / 2).unwrap_or(usize::MAX);
+        let (most_ops, most_bytes) = (half(limits.max_batch_ops), half(limits.max_batch_bytes).min(MAX_PENDING_BYTES));
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, .. } = self;
         let transaction = Transaction::begin(store.as_mut(), scope)?;
         if *catalog_epoch != Some(transaction.epoch()) {
@@ -195,9 +197,7 @@ impl Engine {
             runner.serve_waiters(dbs_are_others)?;
             let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(reply.into_bytes()) } else { Product::Wait });
             done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
-            if runner.transaction.pending_ops() > limits.max_batch_ops / 2
-                || runner.transaction.pending_bytes() > (limits.max_batch_bytes / 2).min(MAX_PENDING_BYTES)
-            {
+            if runner.transaction.pending_ops() > most_ops || runner.transaction.pending_bytes() > most_bytes {
                 break;
             }
         }

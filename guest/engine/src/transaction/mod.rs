@@ -254,14 +254,14 @@ impl<'s> Transaction<'s> {
 
     /// How many bytes the changes hold so far, roughly: what a caller looks at to end a large group early.
     #[must_use]
-    pub fn pending_bytes(&self) -> u64 {
-        u64::try_from(self.overlay.bytes()).unwrap_or(u64::MAX)
+    pub fn pending_bytes(&self) -> usize {
+        self.overlay.bytes()
     }
 
     /// How many operations the changes are so far, as [`Transaction::pending_bytes`].
     #[must_use]
-    pub fn pending_ops(&self) -> u64 {
-        u64::try_from(self.overlay.ops()).unwrap_or(u64::MAX)
+    pub fn pending_ops(&self) -> usize {
+        self.overlay.ops()
     }
 
     /// Writes the changes as one batch. Without changes nothing is asked of the store but to end the transaction.
