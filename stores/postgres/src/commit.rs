@@ -103,7 +103,7 @@ impl<'s> Commit<'s> {
         let Self { shared, meter, open, stripes, token } = self;
         let Open { lease, declared, locked } = open;
         // The server learns that nobody listens any more, and rolls back what it has not committed.
-        lease.link.abandon();
+        lease.abandon();
         let unknown = |why: &str| Err(StoreError::UnknownOutcome(format!("{what}{why}")));
         let Some((stripe, revision)) = stripes.first().and_then(|stripe| locked.get_key_value(stripe)) else { return unknown("") };
         for _ in 0..RECALLS {

@@ -143,7 +143,7 @@ impl Shared {
     /// As [`Shared::roll_back`], of a transaction that failed: its connection may be gone.
     pub fn give_up(&self, lease: Lease, failure: &Failure) {
         match failure {
-            Failure::Lost(_) => lease.link.abandon(),
+            Failure::Lost(_) => lease.abandon(),
             Failure::Collision | Failure::Refused(_) => self.roll_back(lease),
         }
     }
@@ -165,7 +165,7 @@ impl Shared {
                     self.pool.give(lease);
                     return Ok(answer);
                 }
-                Err(Failure::Lost(_)) if self.may_try_again(start) => lease.link.abandon(),
+                Err(Failure::Lost(_)) if self.may_try_again(start) => lease.abandon(),
                 Err(failure) => {
                     self.pool.give(lease);
                     return Err(failure.alone());

@@ -32,7 +32,8 @@ impl Behind {
     fn new() -> Self {
         let server = PostgresServer::start(&["fsync=off"]).unwrap();
         let proxy = Proxy::start(server.port()).unwrap();
-        let (store, handle, data) = open(&PostgresServer::url_by("127.0.0.1", proxy.port(), "sslmode=disable"));
+        // The only connection has to be given up before another one is taken.
+        let (store, handle, data) = open(&PostgresServer::url_by("127.0.0.1", proxy.port(), "sslmode=disable&pool=1"));
         Self { server, proxy, store, handle, data }
     }
 
