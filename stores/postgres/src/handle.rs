@@ -3,6 +3,7 @@
 //! `begin` sends nothing: the transaction begins on the server with its first read, in one round trip with it. What that round trip
 //! brings beside the read are the epoch and, where the transaction writes, the locks of its stripes.
 
+use crate::changes::stretches;
 use crate::commit::Commit;
 use crate::error::Failure;
 use crate::link::Link;
@@ -12,7 +13,7 @@ use crate::schema::{self, STRIPES};
 use crate::statements::{BEGIN_EXCLUSIVE, BEGIN_READ, BEGIN_WRITE};
 use crate::store::{Shared, corrupt};
 use bytes::Bytes;
-use futures_util::future::join3;
+use futures_util::future::{join3, try_join_all};
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
 use orbweaver_remote::{Contention, Meter, RoundTrips, Stripes, block_on};
 use std::collections::{BTreeMap, BTreeSet};
@@ -238,12 +239,14 @@ impl Store for PostgresHandle {
         for (keyspace, key) in keys {
             wanted.entry(self.number(*keyspace)?).or_default().push(key);
         }
+        let of_keyspace = |(number, keys)| stretches(keys).into_iter().map(move |keys| (number, keys));
+        let wanted: Vec<(i32, Vec<&[u8]>)> = wanted.into_iter().flat_map(of_keyspace).collect();
         let rows = self.request(async |link| {
             let requests = wanted.iter().map(|(number, keys)| async move {
                 let rows = link.client.query(&link.statements.get_many, &[number, keys]).await?;
                 Ok(rows.into_iter().map(|row| (*number, row)).collect::<Vec<_>>())
             });
-            futures_util::future::try_join_all(requests).await
+            try_join_all(requests).await
         })?;
         let mut found: BTreeMap<(i32, Bytes), Bytes> = BTreeMap::new();
         for (number, row) in rows.iter().flatten() {
