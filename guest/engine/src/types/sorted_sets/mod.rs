@@ -11,7 +11,7 @@
 
 pub mod algebra;
 pub mod ranges;
-mod ranks;
+pub mod ranks;
 
 use super::distinct;
 use super::draw::{self, Draw, Urn};
@@ -157,13 +157,18 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
     if done == Added::default() {
         return Ok(done);
     }
-    for ((member, after), before) in after.into_iter().zip(before) {
-        if let Some(score) = after.filter(|_| after.map(f64::to_bits) != before.map(f64::to_bits)) {
+    let changed = || after.iter().zip(&before).filter(|((_, after), before)| after.map(f64::to_bits) != before.map(f64::to_bits));
+    for ((member, after), before) in changed() {
+        if after.is_some() {
             let record = db.layout.member(at, &set, member);
-            db.layout.write_score(db.transaction, at, &set, member, record, before, Some(score))?;
+            db.layout.write_score(db.transaction, at, &set, member, record, *before, *after)?;
         }
     }
-    write(db, at, old.as_ref(), set.changed_by(done.added, 0))?;
+    let new = ranks::follow(db, set, set.changed_by(done.added, 0), || {
+        let moves = changed().flat_map(|((member, after), before)| [before.map(|score| (score, *member, false)), after.map(|score| (score, *member, true))]);
+        moves.flatten().collect()
+    })?;
+    write(db, at, old.as_ref(), new)?;
     db.notify(Classes::SORTED_SET, event, at);
     Ok(done)
 }
@@ -248,7 +253,8 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str)
         db.layout.write_score(db.transaction, at, &set, member, record, None, Some(*score))?;
     }
     let count = u64::try_from(members.len()).unwrap_or(u64::MAX);
-    let new = Meta { expire_at_ms: None, body: Body::Collection(Collection { count, ..set }) };
+    let set = ranks::grown(db.transaction, db.layout, Collection { count, ..set })?;
+    let new = Meta { expire_at_ms: None, body: Body::Collection(set) };
     db.write(at, old.as_ref(), Some(&new))?;
     db.notify(Classes::SORTED_SET, event, at);
     Ok(())
@@ -311,8 +317,11 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
         db.layout.write_score(db.transaction, at, &set, member, record, Some(*score), None)?;
     }
     let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
+    let new = ranks::follow(db, set, set.changed_by(0, erased), || {
+        members.iter().map(|(member, score)| (*score, member, false)).collect()
+    })?;
     db.notify(Classes::SORTED_SET, event, at);
-    db.write_collection(at, Some(old), set.changed_by(0, erased))?;
+    db.write_collection(at, Some(old), new)?;
     Ok(erased)
 }
 
