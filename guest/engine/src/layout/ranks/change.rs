@@ -56,21 +56,16 @@ impl Tree<'_> {
     /// Counts changes, which are in order, at one level. Returns the nodes that count more or fewer than before.
     fn count(&self, transaction: &mut Transaction<'_>, level: u8, changes: &[Change]) -> Result<Vec<Changed>> {
         let mut changed = Vec::new();
+        let Some(last) = changes.last() else { return Ok(changed) };
+        let last = self.covering(transaction, level, &last.place)?;
         let (mut rest, mut found) = (changes, None);
         while let Some(first) = rest.first() {
             let node = match found.take() {
                 Some(node) => node,
+                None if rest.len() == 1 => last.clone(),
                 None => self.covering(transaction, level, &first.place)?,
             };
-            let mut own = 1;
-            if let Some(second) = rest.get(1) {
-                let other = self.covering(transaction, level, &second.place)?;
-                if other.place == node.place {
-                    own = self.covered(transaction, level, &node, rest)?;
-                } else {
-                    found = Some(other);
-                }
-            }
+            let own = if node.place == last.place { rest.len() } else { self.own(transaction, level, &node, rest, &mut found)? };
             let (inside, outside) = rest.split_at(own);
             rest = outside;
             let added = u64::try_from(inside.iter().filter(|change| change.comes).count()).unwrap_or(u64::MAX);
@@ -87,10 +82,21 @@ impl Tree<'_> {
         Ok(changed)
     }
 
-    /// How many of the first of some changes a node covers; it covers the first two.
-    fn covered(&self, transaction: &mut Transaction<'_>, level: u8, node: &Node, changes: &[Change]) -> Result<usize> {
-        if changes.len() == 2 {
-            return Ok(2);
+    /// How many of the first of some changes a node covers; it covers the first one, and not the last. Where it covers no other, `found` is
+    /// the node of the second one.
+    fn own(
+        &self,
+        transaction: &mut Transaction<'_>,
+        level: u8,
+        node: &Node,
+        changes: &[Change],
+        found: &mut Option<Node>,
+    ) -> Result<usize> {
+        let Some(second) = changes.get(1).filter(|_| changes.len() > 2) else { return Ok(1) };
+        let other = self.covering(transaction, level, &second.place)?;
+        if other.place != node.place {
+            *found = Some(other);
+            return Ok(1);
         }
         let next = self.following(transaction, level, &node.place)?;
         Ok(next.map_or(changes.len(), |next| changes.partition_point(|change| change.place < next.place)))

@@ -171,6 +171,9 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
         }
         Range::Scores(min, max) => {
             let (from, to) = by_score(*min, *max);
+            if let Some((mut walk, left)) = ranks::seek_between(db, at, set, (&from, &to), direction, offset, limit)? {
+                return pass(db, &mut walk, limit.min(left), visit);
+            }
             let mut walk = db.layout.scores(at, &set, &from, &to).walk(direction, expected(offset.saturating_add(limit)));
             pass(db, &mut walk, offset, |_, _| ())?;
             pass(db, &mut walk, limit, visit)

@@ -101,6 +101,30 @@ pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Dire
     Ok(part.walk(direction, expected(wanted)))
 }
 
+/// A walk over the members between two cuts whose next record is behind the first `offset` of them, and how many are left up to its end.
+/// `wanted` is about how many of them will be read. `None` where a walk over what is left out costs no more.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn seek_between(
+    db: &mut Db,
+    at: &KeyAt,
+    set: Collection,
+    (from, to): (&Cut, &Cut),
+    direction: Direction,
+    offset: u64,
+    wanted: u64,
+) -> Result<Option<(Walk, u64)>> {
+    let Some(tree) = Tree::grown(db.layout, set).filter(|_| offset > WALKED) else { return Ok(None) };
+    let (first, end) = (tree.position(db.transaction, from, false)?, tree.position(db.transaction, to, true)?);
+    let left = end.saturating_sub(first).saturating_sub(offset);
+    if left == 0 {
+        return Ok(Some((db.layout.scores(at, &set, from, to).walk(direction, 1), 0)));
+    }
+    let first = if direction == Direction::Forward { first } else { set.count.saturating_sub(end) };
+    Ok(Some((seek(db, at, set, first.saturating_add(offset), direction, wanted.min(left))?, left)))
+}
+
 /// Members that come or go, with their scores and whether they come.
 pub type Changes<'m> = Vec<(f64, &'m Bytes, bool)>;
 
