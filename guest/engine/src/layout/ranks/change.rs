@@ -106,18 +106,21 @@ impl Tree<'_> {
     /// True where a node is gone.
     fn merge(&self, transaction: &mut Transaction<'_>, level: u8, place: &[u8]) -> Result<bool> {
         let Some(mut node) = self.get(transaction, level, place)? else { return Ok(false) };
-        if node.count > self.unit(level) / 2 {
+        let small = self.unit(level) / 2;
+        if node.count > small {
             return Ok(false);
         }
         let mut gone = Vec::new();
-        if let Some(right) = self.following(transaction, level, &node.place)?
+        while node.count <= small
+            && let Some(right) = self.following(transaction, level, &node.place)?
             && self.may_merge(transaction, level, &node, &right)?
         {
             self.delete(transaction, level, &right)?;
             node.count = node.count.saturating_add(right.count);
             gone.push(right.place);
         }
-        if !node.place.is_empty()
+        if node.count <= small
+            && !node.place.is_empty()
             && let Some(left) = self.nodes(level, b"", Some(&node.place), Direction::Reverse, 1).next(transaction)?
             && self.may_merge(transaction, level, &left, &node)?
         {
