@@ -413,6 +413,10 @@ mod tests {
         Body::Collection(Collection { count, list, ..Collection::empty(kind, version) })
     }
 
+    fn ranked(rank_levels: u8) -> Body {
+        Body::Collection(Collection { count: 1 << 20, rank_levels, ..Collection::empty(Kind::SortedSet, 9) })
+    }
+
     #[test]
     fn metas_are_the_documented_bytes() {
         let expiries = Some(FieldExpiries { count: 2, next_ms: 258 });
@@ -425,6 +429,8 @@ mod tests {
             (None, collection(Kind::Hash, 7, 2, 0), "02 00 0000000000000007 0000000000000002"),
             (Some(1), collection(Kind::Set, 8, 1, 0), "04 01 0000000000000001 0000000000000008 0000000000000001"),
             (None, collection(Kind::SortedSet, 9, 3, 0), "05 00 0000000000000009 0000000000000003"),
+            (None, ranked(2), "05 04 02 0000000000000009 0000000000100000"),
+            (Some(1), ranked(8), "05 05 0000000000000001 08 0000000000000009 0000000000100000"),
             (None, collection(Kind::List, 1, 2, (1 << 63) - 1), "03 00 0000000000000001 7fffffffffffffff 8000000000000001"),
         ];
         for (expire_at_ms, body, bytes) in table {

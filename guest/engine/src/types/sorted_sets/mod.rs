@@ -14,7 +14,7 @@ pub mod ranges;
 pub mod ranks;
 
 use super::distinct;
-use super::draw::{self, Draw, Urn};
+use super::draw::{self, Draw, Seek, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::events::Classes;
@@ -268,7 +268,9 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str)
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, f64)) -> Result<()> {
     let Some((_, set)) = db.find_counted(at, Kind::SortedSet)? else { return Ok(()) };
     let (layout, records) = (db.layout, db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge));
-    draw::records(db, &Urn { records: &records, total: set.count, only: None }, draw, &mut |record| {
+    let by_rank = |db: &mut Db, rank| ranks::seek(db, at, set, rank, Direction::Forward, 1)?.next(db.transaction);
+    let seek: Option<&Seek<'_>> = if set.rank_levels > 0 { Some(&by_rank) } else { None };
+    draw::records(db, &Urn { records: &records, total: set.count, only: None, seek }, draw, &mut |record| {
         let (score, member) = layout.decode_scored(record)?;
         visit(&member, score);
         Ok(())
