@@ -133,8 +133,16 @@ fn a_command_that_fails_and_a_transaction_that_is_given_up_leave_the_tree_as_it_
 fn a_set_that_became_large_without_a_tree_is_read_and_gets_one_when_it_grows() {
     let (mut keeper, mut client) = with_members(600);
     // As a program from before there were trees has left it.
-    let nodes_of_z: Vec<Damage> =
-        keeper.store.contents().iter().find(|(name, _)| *name == "rank").unwrap().1.iter().map(|(key, _)| ("rank", key.clone(), None)).collect();
+    let nodes_of_z: Vec<Damage> = keeper
+        .store
+        .contents()
+        .iter()
+        .find(|(name, _)| *name == "rank")
+        .unwrap()
+        .1
+        .iter()
+        .map(|(key, _)| ("rank", key.clone(), None))
+        .collect();
     keeper.damage(&nodes_of_z);
     keeper.damage(&[("meta", hex("00000001 7a"), Some(hex(&format!("05 00 {VERSION} 0000000000000258"))))]);
     assert_eq!(keeper.check(1000), Vec::<String>::new());

@@ -1,8 +1,8 @@
 //! Sorted sets of hundreds of members, past the size at which an engine may begin to keep them in another way: one of many scores, one
 //! of equal scores. Ranges by member are only asked of the latter, ranks and ranges by score of both.
 
-use super::words::Words;
 use super::args;
+use super::words::Words;
 use crate::client::Args;
 use crate::sequence::{Block, Step};
 
@@ -63,7 +63,13 @@ fn question(w: &mut Words) -> Args {
         0..=2 => args![w.one(&["ZRANK", "ZREVRANK"]), key, member(w)],
         3 => {
             let first = w.below(1000);
-            args![w.one(&["ZRANGE", "ZREVRANGE"]), key, first.to_string().as_str(), (first + w.below(20)).to_string().as_str(), "WITHSCORES"]
+            args![
+                w.one(&["ZRANGE", "ZREVRANGE"]),
+                key,
+                first.to_string().as_str(),
+                (first + w.below(20)).to_string().as_str(),
+                "WITHSCORES"
+            ]
         }
         4 => args!["ZCOUNT", key, score_bound(w), score_bound(w)],
         5 => args!["ZRANGEBYSCORE", key, score_bound(w), "+inf", "LIMIT", number(w, 500), number(w, 20)],

@@ -450,6 +450,10 @@ mod tests {
             ("01 02", 1, "unknown flags"),
             ("02 04", 1, "unknown flags"),
             ("04 02", 1, "unknown flags"),
+            ("05 02", 1, "unknown flags"),
+            ("05 04", 2, "a number of levels is missing"),
+            ("05 04 00 0000000000000009 0000000000100000", 2, "a number of levels that no tree has"),
+            ("05 04 09 0000000000000009 0000000000100000", 2, "a number of levels that no tree has"),
             ("01 01 00000000000000", 2, "an expiry is cut short"),
             ("02 00 00000000000000", 2, "a version is cut short"),
             ("02 00 0000000000000007 000000", 10, "a count is cut short"),
@@ -479,10 +483,12 @@ mod tests {
     #[test]
     fn garbage_is_the_documented_bytes() {
         let removed = |has_index| Garbage::Collection { version: 7, kind: Kind::Hash, count: 2, has_index };
+        let ranked = Garbage::Collection { version: 7, kind: Kind::SortedSet, count: 0, has_index: true };
         let unfinished = Garbage::Unfinished { version: 7, kind: Kind::Set, renewed_at_ms: 258, has_index: false };
         let table = [
             (removed(false), "01 0000000000000007", "02 0000000000000002"),
             (removed(true), "01 0000000000000007", "02 0000000000000002 02"),
+            (ranked, "01 0000000000000007", "05 0000000000000000 04"),
             (Garbage::Space(3), "02 00000003", ""),
             (unfinished, "03 0000000000000007", "04 0000000000000102"),
         ];
@@ -498,6 +504,8 @@ mod tests {
             ("01 0000000000000007", "01 0000000000000002"),
             ("01 0000000000000007", "02 0000000000000002 00"),
             ("01 0000000000000007", "04 0000000000000002 02"),
+            ("01 0000000000000007", "04 0000000000000002 00"),
+            ("01 0000000000000007", "05 0000000000000002 02"),
             ("02 0000000300", ""),
             ("02 00000003", "00"),
             ("03 0000000000000007", "02 00000000000002"),

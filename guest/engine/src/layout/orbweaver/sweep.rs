@@ -206,8 +206,7 @@ impl Sweep<'_, '_> {
             if decode_garbage(key, &value).ok().as_ref() != Some(garbage) {
                 continue;
             }
-            let (Garbage::Collection { version, kind, has_index, .. } | Garbage::Unfinished { version, kind, has_index, .. }) =
-                *garbage
+            let (Garbage::Collection { version, kind, has_index, .. } | Garbage::Unfinished { version, kind, has_index, .. }) = *garbage
             else {
                 continue;
             };

@@ -67,7 +67,11 @@ impl Kept {
         self.set = tree.set;
         transaction.commit().unwrap();
         for member in members {
-            if come { self.members.insert(member.clone()) } else { self.members.remove(member) };
+            if come {
+                self.members.insert(member.clone())
+            } else {
+                self.members.remove(member)
+            };
         }
     }
 
@@ -97,7 +101,8 @@ impl Kept {
             let (nodes, children) = (&levels[level], &levels[level - 1]);
             assert!(nodes[0].place.is_empty());
             for (position, node) in nodes.iter().enumerate() {
-                let inside = |child: &&Node| child.place >= node.place && nodes.get(position + 1).is_none_or(|next| child.place < next.place);
+                let inside =
+                    |child: &&Node| child.place >= node.place && nodes.get(position + 1).is_none_or(|next| child.place < next.place);
                 let count: u64 = children.iter().filter(inside).map(|child| child.count).sum();
                 assert_eq!(node.count, count, "level {level}: {node:?}");
                 assert!(level == 1 || children.iter().any(|child| child.place == node.place), "level {level}: {node:?}");

@@ -165,7 +165,8 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
         }
     }
     let new = ranks::follow(db, set, set.changed_by(done.added, 0), || {
-        let moves = changed().flat_map(|((member, after), before)| [before.map(|score| (score, *member, false)), after.map(|score| (score, *member, true))]);
+        let moves = changed()
+            .flat_map(|((member, after), before)| [before.map(|score| (score, *member, false)), after.map(|score| (score, *member, true))]);
         moves.flatten().collect()
     })?;
     write(db, at, old.as_ref(), new)?;
@@ -319,9 +320,8 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
         db.layout.write_score(db.transaction, at, &set, member, record, Some(*score), None)?;
     }
     let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
-    let new = ranks::follow(db, set, set.changed_by(0, erased), || {
-        members.iter().map(|(member, score)| (*score, member, false)).collect()
-    })?;
+    let new =
+        ranks::follow(db, set, set.changed_by(0, erased), || members.iter().map(|(member, score)| (*score, member, false)).collect())?;
     db.notify(Classes::SORTED_SET, event, at);
     db.write_collection(at, Some(old), new)?;
     Ok(erased)

@@ -98,11 +98,15 @@ impl Step<'_, '_, '_> {
         loop {
             let (keyspace, name, range, expected) = match (within.part, collection.expiries) {
                 (Part::Tree, _) => return self.rank_tree(key, collection, within),
-                (Part::Data, _) => (self.layout.data, keyspace::DATA, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count),
+                (Part::Data, _) => {
+                    (self.layout.data, keyspace::DATA, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count)
+                }
                 (Part::Second, Some(expiries)) => {
                     (self.layout.field_expiry, keyspace::FIELD_EXPIRY, field_expiry::fields_of(collection.version), expiries.count)
                 }
-                (Part::Second, None) => (self.layout.score, keyspace::SCORE, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count),
+                (Part::Second, None) => {
+                    (self.layout.score, keyspace::SCORE, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count)
+                }
             };
             let start = range.start.max(std::mem::take(&mut within.next));
             let mut scan = self.scan(keyspace, &start, range.end);
