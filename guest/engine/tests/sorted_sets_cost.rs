@@ -169,6 +169,14 @@ fn ranges_by_rank_are_removed_for_what_it_costs_to_find_them_and_to_delete_their
             assert!(cost.calls <= 4 + (levels + 1) + 4 * levels, "{size}: {start}: {cost:?}");
             assert!(cost.records_read <= 2 + (levels + 1) * OF_A_LEVEL, "{size}: {start}: {cost:?}");
         }
+        // Nodes that are emptied go, for a few calls each.
+        let removed = size / 2;
+        let (cost, answer) = set.cost_of(&format!("ZREMRANGEBYRANK z 10 {}", removed + 9));
+        assert_eq!(answer, format!(":{removed}"));
+        let nodes = removed / 128 + 2;
+        assert!(cost.deletes <= 2 * removed + nodes + nodes / 64, "{size}: {cost:?}");
+        assert!(cost.calls <= 20 + removed / 1000 + 8 * nodes, "{size}: {cost:?}");
+        assert!(cost.records_read <= removed + 12 * nodes + 1500, "{size}: {cost:?}");
     }
 }
 

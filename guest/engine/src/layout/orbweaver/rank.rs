@@ -64,13 +64,10 @@ impl RankRecords for Orbweaver {
     }
 
     fn level(&self, version: u64, level: u8, from: &[u8], to: Option<&[u8]>) -> RecordRange {
-        let (keyspace, key): (_, &dyn Fn(&[u8]) -> Bytes) = match level {
-            0 => (self.score, &|place| records::encode_sub_key(version, place)),
-            _ => (self.rank, &|place| encode_key(version, level, place)),
-        };
-        let start = key(from);
+        let keyspace = if level == 0 { self.score } else { self.rank };
+        let key = |place| if level == 0 { records::encode_sub_key(version, place) } else { encode_key(version, level, place) };
         let all = KeyRange::prefix(&key(b""));
-        (keyspace, KeyRange { start: start.into(), end: to.map(|to| key(to).into()).or(all.end), ..all })
+        (keyspace, KeyRange { start: key(from).into(), end: to.map(|to| key(to).into()).or(all.end), ..all })
     }
 
     fn node(&self, version: u64, level: u8, place: &[u8]) -> RecordKey {

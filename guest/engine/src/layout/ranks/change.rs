@@ -110,9 +110,10 @@ impl Tree<'_> {
         if node.count > small {
             return Ok(false);
         }
-        let mut gone = Vec::new();
+        let mut gone: Vec<Bytes> = Vec::new();
         while node.count <= small
-            && let Some(right) = self.following(transaction, level, &node.place)?
+            // Behind the last one that is gone: a scan from further back would pass all of them again.
+            && let Some(right) = self.following(transaction, level, gone.last().unwrap_or(&node.place))?
             && self.may_merge(transaction, level, &node, &right)?
         {
             self.delete(transaction, level, &right)?;
@@ -132,8 +133,9 @@ impl Tree<'_> {
             self.put(transaction, level, &node)?;
         }
         if let Some(below) = level.checked_sub(1).filter(|below| *below > 0) {
-            // What was the first below a node, and so could not become one with its left neighbour, now can.
-            for place in &gone {
+            // What was the first below a node, and so could not become one with its left neighbour, now can. From the right, so that a scan
+            // to the left does not pass those that are gone.
+            for place in gone.iter().rev() {
                 self.merge(transaction, below, place)?;
             }
         }

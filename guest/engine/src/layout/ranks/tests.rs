@@ -23,6 +23,10 @@ fn at() -> KeyAt {
     KeyAt::new(1, Bytes::from_static(b"z"))
 }
 
+fn tree(layout: &Orbweaver, set: Collection) -> Tree<'_> {
+    Tree { fanout: FANOUT, ..Tree::of(layout, set).unwrap() }
+}
+
 fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap()
 }
@@ -55,7 +59,7 @@ impl Kept {
         }
         let count = number(changed.len());
         self.set = if come { self.set.changed_by(count, 0) } else { self.set.changed_by(0, count) };
-        let mut tree = Tree { fanout: FANOUT, ..Tree::of(&self.layout, self.set).unwrap() };
+        let mut tree = tree(&self.layout, self.set);
         let changes = changed.iter().map(|(score, member)| tree.change(f64::from(*score), member.as_bytes(), come)).collect();
         if self.set.count > 0 {
             tree.update(&mut transaction, changes).unwrap();
@@ -77,7 +81,7 @@ impl Kept {
 
     /// The nodes of each level, from the first one on.
     fn levels(&mut self) -> Vec<Vec<Node>> {
-        let tree = Tree { fanout: FANOUT, ..Tree::of(&self.layout, self.set).unwrap() };
+        let tree = tree(&self.layout, self.set);
         let mut transaction = Transaction::begin(&mut self.store, Scope::Read).unwrap();
         let mut levels = Vec::new();
         for level in 0..=MAX_LEVELS {
@@ -96,7 +100,7 @@ impl Kept {
         let own = usize::from(self.set.rank_levels);
         assert_eq!(levels[0].len(), self.members.len());
         assert!(levels[own + 1..].iter().all(Vec::is_empty), "{own} levels");
-        let tree = Tree { fanout: FANOUT, ..Tree::of(&self.layout, self.set).unwrap() };
+        let tree = tree(&self.layout, self.set);
         for level in 1..=own {
             let (nodes, children) = (&levels[level], &levels[level - 1]);
             assert!(nodes[0].place.is_empty());
@@ -114,7 +118,7 @@ impl Kept {
 
     /// Asserts that ranks are found from places, and places from ranks.
     fn assert_ranks(&mut self) {
-        let tree = Tree { fanout: FANOUT, ..Tree::of(&self.layout, self.set).unwrap() };
+        let tree = tree(&self.layout, self.set);
         let mut transaction = Transaction::begin(&mut self.store, Scope::Read).unwrap();
         for (rank, (score, member)) in (0..).zip(&self.members) {
             let cut = Cut::BeforeMember(f64::from(*score), member.clone().into());
@@ -202,7 +206,7 @@ fn a_set_that_shrinks_to_a_few_members_loses_its_levels() {
         let position = usize::try_from(kept.below(number(left.len()))).unwrap();
         let gone = left.swap_remove(position);
         kept.change(&[gone], false);
-        if left.len() % 100 == 0 {
+        if left.len().is_multiple_of(100) {
             kept.assert_sound();
             kept.assert_ranks();
         }
@@ -217,7 +221,7 @@ fn a_tree_is_the_same_whether_it_is_made_at_once_or_node_by_node() {
     let many: Vec<(u32, String)> = (0..700).map(|number| (number % 9, format!("m{number}"))).collect();
     kept.change(&many, true);
     let (at_once, levels) = (kept.levels(), kept.set.rank_levels);
-    let mut tree = Tree { fanout: FANOUT, ..Tree::of(&kept.layout, Collection { rank_levels: 0, ..kept.set }).unwrap() };
+    let mut tree = tree(&kept.layout, Collection { rank_levels: 0, ..kept.set });
     let mut transaction = Transaction::begin(&mut kept.store, Scope::Exclusive).unwrap();
     let keyspace = tree.records.node(VERSION, 1, b"").0;
     transaction.delete_range(keyspace, crate::store::KeyRange::all()).unwrap();
