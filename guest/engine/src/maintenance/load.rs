@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// Operations for a key besides its records: meta, old and new expiry, those of its next field, what is left of an old
 /// collection, a note.
 const KEY_OPS: usize = 7;
-/// Records of a sorted set for which there is another operation, for its tree of ranks: not fewer than these.
+/// A large sorted set has no more than one node of its tree of ranks for so many members: each is another operation.
 const RECORDS_OF_A_NODE: usize = 64;
 /// Nodes of such a tree that are made in one step: each reads more than a hundred records.
 const NODES_OF_A_STEP: usize = 256;

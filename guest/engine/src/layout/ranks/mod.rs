@@ -32,7 +32,7 @@ const MAX_ROOT_FILL: u64 = 4;
 /// Levels of the largest set that a count can tell.
 pub const MAX_LEVELS: u8 = 8;
 /// A set without a tree that has more members than this stays without: to make one would be too much for one command.
-pub const MAX_MEMBERS_WITHOUT: u64 = 1 << 16;
+pub const MAX_MEMBERS_WITHOUT: u64 = 1 << 13;
 
 const MISSING: &str = "a missing record";
 const WRONG_COUNT: &str = "a count of members that are not there";

@@ -11,7 +11,7 @@
 
 pub mod algebra;
 pub mod ranges;
-pub mod ranks;
+pub(crate) mod ranks;
 
 use super::distinct;
 use super::draw::{self, Draw, Seek, Urn};
