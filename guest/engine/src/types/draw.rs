@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_REPEATED: u64 = 1 << 20;
 
 /// Records that it takes to find the one at a rank where there is a way to it, about.
-const RECORDS_OF_A_SEEK: u64 = 256;
+const RECORDS_OF_A_SEEK: u64 = 128;
 
 /// How many records are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

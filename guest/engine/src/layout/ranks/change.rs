@@ -16,6 +16,7 @@ pub struct Change {
 
 /// A node whose count is another one, and what it was before.
 struct Changed {
+    level: u8,
     node: Node,
     before: u64,
 }
@@ -33,18 +34,20 @@ impl Tree<'_> {
     /// Store errors, corrupt records.
     pub fn update(&mut self, transaction: &mut Transaction<'_>, mut changes: Vec<Change>) -> Result<()> {
         changes.sort_unstable_by(|left, right| left.place.cmp(&right.place));
+        let mut changed = Vec::new();
+        self.count(transaction, self.set.rank_levels, b"", &changes, &mut changed)?;
+        // Nodes are cut where nodes of the level below begin: those must be cut before.
+        changed.sort_by_key(|changed| changed.level);
         let mut top_is_smaller = false;
-        for level in 1..=self.set.rank_levels {
-            for Changed { node, before } in self.count(transaction, level, &changes)? {
-                if node.count > self.unit(level).saturating_mul(MAX_FILL) {
-                    // It may be in its neighbour by now.
-                    if let Some(node) = self.get(transaction, level, &node.place)? {
-                        self.split(transaction, level, node)?;
-                    }
-                } else if is_halved(before, node.count) {
-                    let is_merged = self.merge(transaction, level, &node.place)?;
-                    top_is_smaller |= is_merged && level == self.set.rank_levels;
+        for Changed { level, node, before } in changed {
+            if node.count > self.unit(level).saturating_mul(MAX_FILL) {
+                // It may be in its neighbour by now.
+                if let Some(node) = self.get(transaction, level, &node.place)? {
+                    self.split(transaction, level, node)?;
                 }
+            } else if is_halved(before, node.count) {
+                let is_merged = self.merge(transaction, level, &node.place)?;
+                top_is_smaller |= is_merged && level == self.set.rank_levels;
             }
         }
         if top_is_smaller {
@@ -53,21 +56,29 @@ impl Tree<'_> {
         self.grow(transaction, self.wants(), usize::MAX).map(|_| ())
     }
 
-    /// Counts changes, which are in order, at one level. Returns the nodes that count more or fewer than before.
-    fn count(&self, transaction: &mut Transaction<'_>, level: u8, changes: &[Change]) -> Result<Vec<Changed>> {
-        let mut changed = Vec::new();
-        let Some(last) = changes.last() else { return Ok(changed) };
-        let last = self.covering(transaction, level, &last.place)?;
+    /// Counts changes, which are in order and behind a place, at a level and at those below it. `changed` is told the nodes that count more
+    /// or fewer than before. (From the top, as a node tells how far back the search below it has to look.)
+    fn count(
+        &self,
+        transaction: &mut Transaction<'_>,
+        level: u8,
+        from: &[u8],
+        changes: &[Change],
+        changed: &mut Vec<Changed>,
+    ) -> Result<()> {
+        let Some(last) = changes.last().filter(|_| level > 0) else { return Ok(()) };
+        let last = self.covering(transaction, level, from, &last.place)?;
         let (mut rest, mut found) = (changes, None);
         while let Some(first) = rest.first() {
             let node = match found.take() {
                 Some(node) => node,
                 None if rest.len() == 1 => last.clone(),
-                None => self.covering(transaction, level, &first.place)?,
+                None => self.covering(transaction, level, from, &first.place)?,
             };
             let own = if node.place == last.place { rest.len() } else { self.own(transaction, level, &node, rest, &mut found)? };
             let (inside, outside) = rest.split_at(own);
             rest = outside;
+            self.count(transaction, level.saturating_sub(1), &node.place, inside, changed)?;
             let added = u64::try_from(inside.iter().filter(|change| change.comes).count()).unwrap_or(u64::MAX);
             let removed = u64::try_from(inside.len()).unwrap_or(u64::MAX).saturating_sub(added);
             let before = node.count;
@@ -76,10 +87,10 @@ impl Tree<'_> {
             if count != before {
                 let node = Node { count, ..node };
                 self.put(transaction, level, &node)?;
-                changed.push(Changed { node, before });
+                changed.push(Changed { level, node, before });
             }
         }
-        Ok(changed)
+        Ok(())
     }
 
     /// How many of the first of some changes a node covers; it covers the first one, and not the last. Where it covers no other, `found` is
@@ -93,7 +104,7 @@ impl Tree<'_> {
         found: &mut Option<Node>,
     ) -> Result<usize> {
         let Some(second) = changes.get(1).filter(|_| changes.len() > 2) else { return Ok(1) };
-        let other = self.covering(transaction, level, &second.place)?;
+        let other = self.covering(transaction, level, &node.place, &second.place)?;
         if other.place != node.place {
             *found = Some(other);
             return Ok(1);

@@ -127,10 +127,10 @@ impl<'l> Tree<'l> {
         Ok(transaction.delete(keyspace, key)?)
     }
 
-    /// The node of a level that counts what stands at a place.
-    fn covering(&self, transaction: &mut Transaction<'_>, level: u8, place: &[u8]) -> Result<Node> {
-        let before = self.nodes(level, b"", Some(&behind(place)), Direction::Reverse, 1).next(transaction)?;
-        before.ok_or_else(|| self.damaged(level, b"", MISSING))
+    /// The node of a level that counts what stands at a place, behind another one where a node of the level begins.
+    fn covering(&self, transaction: &mut Transaction<'_>, level: u8, from: &[u8], place: &[u8]) -> Result<Node> {
+        let before = self.nodes(level, from, Some(&behind(place)), Direction::Reverse, 1).next(transaction)?;
+        before.ok_or_else(|| self.damaged(level, from, MISSING))
     }
 
     /// The node of a level behind the one that begins at a place.
