@@ -119,7 +119,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "a score of -0 stays -0; Redis makes it 0 in sorted sets of its small encoding, and keeps it in larger ones. Both are equal in every comparison",
     ),
     ("zrandmember", "as HRANDFIELD"),
-    ("zrank", "walks from the nearer end of the sorted set: linear, where Redis is logarithmic"),
+    ("zrank", "logarithmic in the default layout; in those of other systems it walks from the nearer end of the sorted set"),
     ("zrevrank", "as ZRANK"),
     ("zscan", "scores as ZSCORE shows them; Redis shows 17 digits in sorted sets of its large encoding"),
 ];
