@@ -19,15 +19,18 @@ pub struct Need {
 /// What building anything in C++ needs.
 pub const COMPILER: Need = Need { package: "g++", purpose: "compiling RocksDB and libFuzzer", is_present: || runs("c++", &["--version"]) };
 
-/// What building RocksDB needs.
-pub const BUILD: [Need; 3] = [
+/// What building RocksDB and the clients of the distributed stores needs.
+pub const BUILD: [Need; 4] = [
     COMPILER,
+    Need { package: "protobuf-compiler", purpose: "reading etcd's protocol", is_present: || runs("protoc", &["--version"]) },
     Need { package: "clang", purpose: "reading RocksDB's C header", is_present: || runs("clang", &["--version"]) },
     Need { package: "libclang-dev", purpose: "reading RocksDB's C header", is_present: libclang_is_present },
 ];
 
 /// What the tests need on top of it: the server they compare with, and other clients.
-pub const TEST: [Need; 4] = [
+pub const TEST: [Need; 6] = [
+    Need { package: "etcd-server", purpose: "testing on a cluster of etcd", is_present: || runs("etcd", &["--version"]) },
+    Need { package: "postgresql", purpose: "testing on PostgreSQL", is_present: postgresql_is_present },
     Need { package: "redis-server", purpose: "comparing replies", is_present: || runs("redis-server", &["--version"]) },
     Need { package: "redis-tools", purpose: "testing with redis-cli", is_present: || runs("redis-cli", &["--version"]) },
     Need { package: "python3", purpose: "testing with redis-py and wasmtime", is_present: || runs("python3", &["--version"]) },
@@ -40,6 +43,12 @@ pub const BROWSER: [Need; 3] = [
     Need { package: "npm", purpose: "what JavaScript uses from npm", is_present: || runs("npm", &["--version"]) },
     Need { package: "chromium", purpose: "testing in a browser", is_present: || runs("chromium", &["--version"]) },
 ];
+
+/// Debian keeps the server's programs out of the PATH, in a folder for each version.
+fn postgresql_is_present() -> bool {
+    runs("initdb", &["--version"])
+        || std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|versions| versions.flatten().any(|v| v.path().join("bin/initdb").exists()))
+}
 
 /// Installs the packages of all needs that are not met: with apt-get as root on Debian and its relatives.
 /// Elsewhere, and for other users, an error says what to run or to install.
