@@ -221,7 +221,9 @@ fn commands_on_connections_reach_all_workers() {
     let dir = TempDir::new().expect("a temporary directory");
     let server = start(&dir, &["--max-clients", "8"]);
     let address = server.address();
-    let mut clients: Vec<Client> = (0..8).map(|_| connect(address)).collect();
+    let mut clients = vec![connect(address)];
+    wait_until("who looked whether the server is up has gone", || info(&mut clients[0], "connected_clients") == 1);
+    clients.extend((1..8).map(|_| connect(address)));
     let ids: Vec<String> = clients.iter_mut().map(|client| number(client, ["CLIENT", "ID"]).to_string()).collect();
     let refused = connect(address).read_reply().expect("the server answers");
     assert_eq!(text(&refused), "ERR max number of clients reached");
