@@ -1,7 +1,7 @@
 //! `orbweaver serve`.
 
 use super::UsageError;
-use super::options::{DirArgs, EngineArgs, ReadOnlyArgs, bytes};
+use super::options::{DirArgs, EngineArgs, ReadOnlyArgs, Setting, bytes, load_component};
 use anyhow::Context as _;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
@@ -9,7 +9,7 @@ use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{Server, ServerOptions, Stopper};
 use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore};
 use orbweaver_engine::events::Classes;
-use orbweaver_engine::store::MemoryStore;
+use orbweaver_engine::store::{MemoryStore, Store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal as _};
@@ -54,6 +54,9 @@ pub struct ServeArgs {
     /// File whose first line is the password; stands above --password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
+    /// Threads that serve clients, each with an instance of the engine (--memory-limit holds for each)
+    #[arg(long, value_name = "COUNT", env = "ORBWEAVER_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
     /// Most connections at a time
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     max_clients: usize,
@@ -141,8 +144,8 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     }
     let options = server_options(args);
     // Opened before the address is bound: whoever can connect is served.
-    let Data { orbweaver, store, layout } = open(args, password.as_deref())?;
-    let server = Server::bind(address, orbweaver, options)
+    let Data { orbweavers, store, layout } = open(args, password.as_deref())?;
+    let server = Server::bind(address, orbweavers, options)
         .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
     stop_on_signals(server.stopper()).context("cannot wait for signals")?;
     announce(args, layout, server.address());
@@ -187,7 +190,8 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
 
 /// What is served.
 struct Data {
-    orbweaver: Orbweaver,
+    /// One for each worker.
+    orbweavers: Vec<Orbweaver>,
     /// The store, where it has something to sync.
     store: Option<RocksStore>,
     layout: Layout,
@@ -203,7 +207,8 @@ fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<Data> {
         StoreKind::Memory => {
             let layout = args.dir.layout_in_memory();
             let settings = [args.dir.settings(layout)?, own.into()].concat();
-            Ok(Data { orbweaver: args.engine.open_with(MemoryStore::new(), &settings, None)?, store: None, layout })
+            let store = MemoryStore::new();
+            Ok(Data { orbweavers: instances(args, || store.clone(), &settings)?, store: None, layout })
         }
         StoreKind::Rocksdb => {
             let database = args.dir.open(RocksOptions {
@@ -214,10 +219,20 @@ fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<Data> {
             })?;
             let (store, layout) = (database.store, database.layout);
             let settings = [database.settings, own.into()].concat();
-            let orbweaver = args.engine.open_with(store.handle(), &settings, None)?;
-            Ok(Data { orbweaver, store: (!args.access.read_only).then_some(store), layout })
+            let orbweavers = instances(args, || store.handle(), &settings)?;
+            Ok(Data { orbweavers, store: (!args.access.read_only).then_some(store), layout })
         }
     }
+}
+
+/// An instance of the component for each worker, on a handle of its own.
+fn instances<S: Store + Send + 'static>(args: &ServeArgs, handle: impl Fn() -> S, settings: &[Setting]) -> anyhow::Result<Vec<Orbweaver>> {
+    let component = load_component()?;
+    let instance = |number: u16| {
+        let own = [("instances", args.workers.to_string()), ("instance", number.to_string())];
+        args.engine.open_in(&component, args.engine.environment(None), handle(), &[settings, &own].concat())
+    };
+    (0..args.workers).map(instance).collect()
 }
 
 fn server_options(args: &ServeArgs) -> ServerOptions {
