@@ -30,8 +30,8 @@ pub struct Line {
 }
 
 const SIZE: (u32, u32) = (960, 480);
-/// Right of the chart.
-const LEGEND_WIDTH: u32 = 220;
+/// Right of here is the legend.
+const PLOT_WIDTH: i32 = 740;
 const LINE_HEIGHT: i32 = 22;
 const FONT: &str = "sans-serif";
 /// Grey that stands out from white and from black alike, as the colours of the lines do.
@@ -54,14 +54,17 @@ impl Chart {
         fs::create_dir_all(dir)?;
         let path = dir.join(&self.file).with_extension("svg");
         let area = SVGBackend::new(&path, SIZE).into_drawing_area();
-        let (plot, legend) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
+        let (plot, legend) = area.split_horizontally(PLOT_WIDTH);
         let (x, y) = (self.range(|point| point.0), self.range(|point| point.1));
         let drawn = if self.logarithmic {
             self.plot(&plot, (x.0..x.1).log_scale(), (y.0..y.1).log_scale())
         } else {
             self.plot(&plot, 0.0..x.1, 0.0..y.1)
         };
-        drawn.and_then(|()| self.legend(&legend)).and_then(|()| Ok(area.present()?)).with_context(|| format!("cannot draw {}", path.display()))
+        drawn
+            .and_then(|()| self.legend(&legend))
+            .and_then(|()| Ok(area.present()?))
+            .with_context(|| format!("cannot draw {}", path.display()))
     }
 
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
@@ -110,7 +113,7 @@ impl Chart {
         for ((line, colour), at) in self.lines.iter().zip(COLOURS.iter().cycle()).zip(0..) {
             let y = 60 + at * LINE_HEIGHT;
             area.draw(&PathElement::new([(4, y), (28, y)], colour.stroke_width(3)))?;
-            area.draw(&Text::new(line.name.as_str(), (36, y - 8), (FONT, 15, &INK)))?;
+            area.draw(&Text::new(line.name.as_str(), (36, y - 8), (FONT, 15).into_font().color(&INK)))?;
         }
         Ok(())
     }

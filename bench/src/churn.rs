@@ -30,11 +30,7 @@ const ELEMENTS: usize = 1000;
 
 const SCENARIOS: [Scenario; 5] = [
     Scenario { name: "top list of 1000", fill: None, round: &["ZADD top ? member:@", "ZREMRANGEBYRANK top 0 -1001"] },
-    Scenario {
-        name: "sorted set as a queue",
-        fill: Some(("ZADD jobs", "% job:%")),
-        round: &["ZADD jobs 1@ job:1@", "ZPOPMIN jobs"],
-    },
+    Scenario { name: "sorted set as a queue", fill: Some(("ZADD jobs", "% job:%")), round: &["ZADD jobs 1@ job:1@", "ZPOPMIN jobs"] },
     Scenario { name: "list as a queue", fill: Some(("RPUSH queue", "$")), round: &["RPUSH queue $", "LPOP queue"] },
     Scenario { name: "set with SPOP", fill: Some(("SADD set", "member:%")), round: &["SADD set new:@", "SPOP set"] },
     Scenario { name: "keys that live 100 ms", fill: None, round: &["SET session:@ $ PX 100", "GET session:@"] },
@@ -90,7 +86,8 @@ impl Scenario {
 
     fn piece(&self, runs: std::ops::Range<usize>) -> Piece {
         let requests = runs.len() * self.round.len();
-        let bytes = runs.flat_map(|run| self.round.iter().flat_map(move |template| request(template, Numbers { run, ..Numbers::default() })));
+        let bytes =
+            runs.flat_map(|run| self.round.iter().flat_map(move |template| request(template, Numbers { run, ..Numbers::default() })));
         Piece { bytes: bytes.collect(), requests }
     }
 }

@@ -15,7 +15,6 @@ use orbweaver::runtime::Component;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tempfile::TempDir;
 
 /// How long samples are taken.
 const SECONDS: &str = "10";
@@ -39,7 +38,12 @@ pub fn draw(operation: &Operation, pipeline: usize, operations: usize, to: &Path
     let samples = dir.path().join("samples");
     record(&mut subject, &requests, &samples)?;
 
-    let folded = [folded(&dir, &samples, "pointers", true)?, folded(&dir, &samples, "tables", false)?].concat();
+    let script = dir.path().join("script");
+    let perf = Command::new("perf").args(["script", "--no-inline", "--input"]).arg(&samples).stdout(File::create(&script)?).status()?;
+    ensure!(perf.success(), "perf cannot read its own samples");
+    // wasmtime wrote it where perf looks for it.
+    let _ = fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
+    let folded = [folded(&script, "pointers", true)?, folded(&script, "tables", false)?].concat();
     fs::create_dir_all(to)?;
     let name = operation.name.to_lowercase().replace(' ', "-");
     let path = to.join(format!("flame-{name}-{pipeline}.svg"));
@@ -47,8 +51,6 @@ pub fn draw(operation: &Operation, pipeline: usize, operations: usize, to: &Path
     options.title = format!("{}, {pipeline} in a call: the component on RocksDB", operation.name);
     options.count_name = "samples".to_owned();
     flamegraph::from_lines(&mut options, folded.iter().map(String::as_str), File::create(&path)?).map_err(|error| anyhow!("{error}"))?;
-    // wasmtime wrote it where perf looks for it.
-    let _ = fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
     Ok(path)
 }
 
@@ -74,21 +76,39 @@ fn record(subject: &mut Subject, requests: &[Bytes], samples: &Path) -> Result<(
 }
 
 /// The stacks of one kind of samples, one a line, root first: those that end within the component, or all others.
-fn folded(dir: &TempDir, samples: &Path, event: &str, compiled: bool) -> Result<Vec<String>> {
-    let script = dir.path().join("script");
-    let status = Command::new("perf").args(["script", "--no-inline", "--input"]).arg(samples).stdout(File::create(&script)?).status()?;
-    ensure!(status.success(), "perf cannot read its own samples");
+fn folded(script: &Path, event: &str, compiled: bool) -> Result<Vec<String>> {
     let mut options = Options::default();
     options.event_filter = Some(event.to_owned());
     options.annotate_jit = true;
     let mut folded = Vec::new();
-    Folder::from(options).collapse_file(Some(&script), &mut folded)?;
+    Folder::from(options).collapse_file(Some(script), &mut folded)?;
     let folded = String::from_utf8(folded).context("names of functions are not text")?;
     let within = |line: &&str| line.rsplit_once(' ').is_some_and(|(stack, _)| stack.ends_with(COMPILED));
     Ok(folded.lines().filter(|line| within(line) == compiled).map(readable).collect())
 }
 
-/// A stack with names that people read: without what wasmtime says of each function.
+/// A stack with names that people read.
 fn readable(line: &str) -> String {
-    line.to_owned()
+    let Some((stack, count)) = line.rsplit_once(' ') else { return line.to_owned() };
+    let frames: Vec<String> = stack.split(';').map(frame).collect();
+    format!("{} {count}", frames.join(";"))
+}
+
+/// A function's name as it is in the source, without what wasmtime puts before it: `wasm[0]::function[7]::`.
+fn frame(name: &str) -> String {
+    let Some(compiled) = name.strip_suffix(COMPILED) else { return name.to_owned() };
+    let symbol = compiled.rsplit_once("]::").map_or(compiled, |(_, symbol)| symbol);
+    format!("{:#}{COMPILED}", rustc_demangle::demangle(symbol))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_the_component_have_their_names_and_others_keep_theirs() {
+        let folded = "bench;wasm[0]::function[201]::_ZN16orbweaver_engine7session3run4plan17hdd1e8459e6af512eE_[j];rocksdb::Get 12";
+        assert_eq!(readable(folded), "bench;orbweaver_engine::session::run::plan_[j];rocksdb::Get 12");
+        assert_eq!(frame("component-lift[3]_[j]"), "component-lift[3]_[j]");
+    }
 }

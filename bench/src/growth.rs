@@ -126,7 +126,8 @@ pub fn measure() -> Result<Vec<Chart>> {
             }
             bar.inc(1);
         }
-        let (file, title) = (format!("growth-{}", structure.name), format!("Time an operation by size: {}", structure.name.replace('-', " ")));
+        let (file, title) =
+            (format!("growth-{}", structure.name), format!("Time an operation by size: {}", structure.name.replace('-', " ")));
         let x = if structure.name == "string" { "bytes" } else { "elements" };
         charts.push(Chart { file, title, x, y: "microseconds an operation", logarithmic: true, lines });
     }

@@ -16,7 +16,7 @@ use orbweaver_engine::store::counting::{Counter, Counting};
 use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many requests one call brings.
 pub const PIPELINES: [usize; 2] = [1, 32];
@@ -137,6 +137,7 @@ impl Subject {
         }
         let count = runs.len() as f64;
         let work = self.work(operation, runs, pipeline);
+        settle();
         let before = self.calls();
         let (wall, cpu) = (Instant::now(), ProcessTime::now());
         self.run(&work)?;
@@ -150,6 +151,17 @@ impl Subject {
 
 fn store(dir: &Path) -> Result<RocksStore> {
     Ok(RocksStore::open(dir, RocksOptions { durability: Durability::Os, ..RocksOptions::default() })?)
+}
+
+/// Waits until the background threads of all sides rest, at most some seconds: a side answers for its own work only.
+fn settle() {
+    for _ in 0..200 {
+        let before = ProcessTime::now();
+        std::thread::sleep(Duration::from_millis(10));
+        if before.elapsed() < Duration::from_millis(1) {
+            break;
+        }
+    }
 }
 
 /// Loads the component.
@@ -199,7 +211,10 @@ pub fn measure(operations: &[&'static Operation], count: usize, rounds: usize) -
 fn figure(operation: &Operation, pipeline: usize, samples: &[Vec<Sample>; 3]) -> Figure {
     let [raw, native, component] = samples;
     let pick = |samples: &[Sample], pick: fn(&Sample) -> f64| median(samples.iter().map(pick).collect());
-    let time = |samples| Time { wall_us: pick(samples, |sample| sample.time.wall_us), cpu_us: pick(samples, |sample| sample.time.cpu_us) };
+    let time = |samples: &[Sample]| Time {
+        wall_us: pick(samples, |sample| sample.time.wall_us),
+        cpu_us: pick(samples, |sample| sample.time.cpu_us),
+    };
     Figure {
         operation: operation.name,
         pipeline,

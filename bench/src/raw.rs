@@ -37,7 +37,8 @@ impl Raw {
                 match call {
                     RawCall::Get(key) => batch.put(key, value()),
                     RawCall::Scan(prefix, records) => {
-                        (0..records).for_each(|record| batch.put([prefix.as_slice(), format!("{record:012}").as_bytes()].concat(), value()));
+                        (0..records)
+                            .for_each(|record| batch.put([prefix.as_slice(), format!("{record:012}").as_bytes()].concat(), value()));
                     }
                     RawCall::Put(..) | RawCall::Delete(_) => (),
                 }

@@ -55,9 +55,9 @@ impl Server {
     }
 
     /// Sends requests, and waits for their replies, a piece at a time.
-    pub fn send(&self, pieces: impl Iterator<Item = Piece>) -> Result<()> {
+    pub fn send(&self, mut pieces: impl Iterator<Item = Piece>) -> Result<()> {
         let mut client = Client::connect(self.address)?;
-        pieces.into_iter().try_for_each(|piece| send(&mut client, &piece))
+        pieces.try_for_each(|piece| send(&mut client, &piece))
     }
 
     /// The CPU time that it has taken, in seconds.

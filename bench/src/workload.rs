@@ -71,13 +71,8 @@ const PLAIN: Operation = Operation {
 const HUNDREDS: Operation = Operation { keys: 1000, elements: 100, share: 10, ..PLAIN };
 
 /// Collections of a thousand elements.
-const THOUSANDS: Operation = Operation {
-    keys: 100,
-    elements: 1000,
-    share: 10,
-    fill: Fill::Keys("ZADD thousand:zset:#", "% member:%"),
-    ..PLAIN
-};
+const THOUSANDS: Operation =
+    Operation { keys: 100, elements: 1000, share: 10, fill: Fill::Keys("ZADD thousand:zset:#", "% member:%"), ..PLAIN };
 
 /// All operations, in the order in which they are measured.
 pub const OPERATIONS: &[Operation] = &[
@@ -226,12 +221,7 @@ pub const OPERATIONS: &[Operation] = &[
         name: "ZINCRBY",
         request: "ZINCRBY one:zset:# 1 member",
         fill: Fill::Keys("ZADD one:zset:# 1 member", ""),
-        raw: &[
-            Get("one:zset:#/member"),
-            Put("one:zset:#/member", "@"),
-            Delete("one:zset:#/1/member"),
-            Put("one:zset:#/@/member", ""),
-        ],
+        raw: &[Get("one:zset:#/member"), Put("one:zset:#/member", "@"), Delete("one:zset:#/1/member"), Put("one:zset:#/@/member", "")],
         blackwidow_us: 22.0,
         ..PLAIN
     },
@@ -287,9 +277,7 @@ impl Operation {
         let elements = if element.is_empty() { 1 } else { self.elements };
         let mut requests = runs.flat_map(move |run| {
             let parts = (0..elements).step_by(ELEMENTS_PER_REQUEST);
-            parts.map(move |from| {
-                filling(command, element, self.numbers(run), from..(from + ELEMENTS_PER_REQUEST).min(elements))
-            })
+            parts.map(move |from| filling(command, element, self.numbers(run), from..(from + ELEMENTS_PER_REQUEST).min(elements)))
         });
         Box::new(std::iter::from_fn(move || Piece::of(&mut requests)))
     }
