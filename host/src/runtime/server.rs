@@ -186,6 +186,13 @@ impl Orbweaver {
         self.lost_commits + self.instance.as_ref().map_or(0, Instance::commits)
     }
 
+    /// How often the boundary of the component was crossed, calls of exports and of imports, since the present instance was made: a
+    /// cost that no clock shows. 0 where there is no instance.
+    #[must_use]
+    pub fn crossings(&self) -> u64 {
+        self.instance.as_ref().map_or(0, Instance::crossings)
+    }
+
     /// Announces a connection. See `resp.connect` in `wit/engine`.
     ///
     /// # Errors
