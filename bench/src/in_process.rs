@@ -1,8 +1,10 @@
 //! Without sockets: raw RocksDB, the engine compiled natively on RocksDB, the component on RocksDB. One thread, WAL on, no sync.
 
+use crate::progress;
 use crate::raw::Raw;
-use crate::workload::{Operation, encode, preparation};
-use anyhow::{Result, anyhow, ensure};
+use crate::statistics::median;
+use crate::workload::{Fill, Operation, RawCall};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use bytes::Bytes;
 use cpu_time::ProcessTime;
 use orbweaver::runtime::{self, Component};
@@ -10,138 +12,217 @@ use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
 use orbweaver_engine::environment::SystemEnvironment;
 use orbweaver_engine::session::{Delivery, Engine};
 use orbweaver_engine::settings::Settings;
+use orbweaver_engine::store::counting::{Counter, Counting};
+use serde::Serialize;
+use std::ops::Range;
 use std::path::Path;
-use std::time::Instant;
-
-/// The sides that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Raw,
-    Native,
-    Component,
-}
-
-impl Side {
-    pub const ALL: [Self; 3] = [Self::Raw, Self::Native, Self::Component];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw RocksDB",
-            Self::Native => "engine, native",
-            Self::Component => "component",
-        }
-    }
-}
-
-/// Medians for one operation on one side.
-#[derive(Clone, Copy, Debug)]
-pub struct Figure {
-    pub operation: Operation,
-    pub pipeline: usize,
-    pub side: Side,
-    /// Microseconds an operation.
-    pub wall_us: f64,
-    /// Microseconds an operation, of all threads.
-    pub cpu_us: f64,
-}
+use std::time::{Duration, Instant};
 
 /// How many requests one call brings.
 pub const PIPELINES: [usize; 2] = [1, 32];
 
-enum Subject {
+/// What an operation takes on one side, in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Time {
+    pub wall_us: f64,
+    /// Of all threads.
+    pub cpu_us: f64,
+}
+
+/// One operation: medians of the rounds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
+    pub operation: &'static str,
+    pub pipeline: usize,
+    pub raw: Time,
+    pub native: Time,
+    pub component: Time,
+    pub blackwidow_us: f64,
+    /// Calls of the store, of the engine compiled natively; of an operation, as the next.
+    pub store_calls: f64,
+    /// Calls of exports and imports, of the component.
+    pub crossings: f64,
+}
+
+/// The engine on RocksDB, one way or the other.
+pub enum Subject {
     Raw(Raw),
-    Native(Box<Engine>),
+    Native(Box<Engine>, Counter),
     Component(Box<runtime::Orbweaver>),
 }
 
+/// What a round measures.
+#[derive(Clone, Copy)]
+struct Sample {
+    time: Time,
+    /// Calls of the store, or crossings of the boundary, an operation.
+    calls: f64,
+}
+
+/// A round's work, made before the clock starts: a client makes its requests elsewhere.
+enum Work {
+    Raw(Vec<Vec<RawCall>>),
+    Requests(Vec<Bytes>),
+}
+
 impl Subject {
-    fn open(side: Side, dir: &Path, component: &Component) -> Result<Self> {
-        let store = || -> Result<_> {
-            let options = RocksOptions { durability: Durability::Os, ..RocksOptions::default() };
-            Ok(Box::new(RocksStore::open(dir, options)?.handle()))
-        };
-        let mut subject = match side {
-            Side::Raw => return Ok(Self::Raw(Raw::open(dir)?)),
-            Side::Native => {
-                let mut engine = Engine::open(store()?, Box::new(SystemEnvironment::default()), Settings::default())?;
-                engine.connect(1, "bench", None);
-                Self::Native(Box::new(engine))
-            }
-            Side::Component => {
-                let mut orbweaver = runtime::Orbweaver::builder().open(component, store()?)?;
-                orbweaver.connect(1, "bench")?;
-                Self::Component(Box::new(orbweaver))
-            }
-        };
-        for command in preparation() {
-            subject.exchange(&Bytes::from(encode(&command)))?;
-        }
-        Ok(subject)
+    /// The engine compiled natively, on an empty database in `dir`.
+    pub fn native(dir: &Path) -> Result<Self> {
+        let counter = Counter::default();
+        let store = Box::new(Counting::new(store(dir)?.handle(), counter.clone(), ()));
+        let mut engine = Engine::open(store, Box::new(SystemEnvironment::default()), Settings::default())?;
+        engine.connect(1, "bench", None);
+        Ok(Self::Native(Box::new(engine), counter))
     }
 
-    fn exchange(&mut self, input: &Bytes) -> Result<()> {
-        let first = match self {
+    /// The component, on an empty database in `dir`.
+    pub fn component(dir: &Path, component: &Component) -> Result<Self> {
+        let mut orbweaver = runtime::Orbweaver::builder().open(component, Box::new(store(dir)?.handle()))?;
+        orbweaver.connect(1, "bench")?;
+        Ok(Self::Component(Box::new(orbweaver)))
+    }
+
+    /// Runs requests in one call.
+    pub fn exchange(&mut self, input: &Bytes) -> Result<()> {
+        let output = match self {
             Self::Raw(_) => return Ok(()),
-            Self::Native(engine) => {
+            Self::Native(engine, _) => {
                 let outcome = engine.exchange(&[Delivery { connection: 1, input: input.clone() }]);
-                outcome.answers.first().and_then(|answer| answer.output.first().copied())
+                outcome.answers.into_iter().next().map(|answer| answer.output).unwrap_or_default()
             }
-            Self::Component(orbweaver) => orbweaver.exchange(&[runtime::Delivery { connection: 1, input }])?.output.first().copied(),
+            Self::Component(orbweaver) => orbweaver.exchange(&[runtime::Delivery { connection: 1, input }])?.output,
         };
-        ensure!(first.is_some_and(|byte| byte != b'-'), "a command failed");
+        // The first reply tells enough, and costs nothing to look at.
+        ensure!(output.first().is_some_and(|&byte| byte != b'-'), "a command failed: {}", output.escape_ascii());
         Ok(())
     }
 
-    /// Microseconds of wall and CPU time an operation, over `repetitions` of it.
-    fn time(&mut self, operation: Operation, repetitions: usize, pipeline: usize) -> Result<(f64, f64)> {
-        let calls: Vec<usize> = (0..repetitions / pipeline).map(|call| call * pipeline).collect();
-        // Requests are made before the clock starts: a client makes them elsewhere.
-        let request = |from: usize| Bytes::from((from..from + pipeline).flat_map(|n| encode(&operation.arguments(n))).collect::<Vec<u8>>());
-        let requests: Vec<Bytes> = if let Self::Raw(_) = self { Vec::new() } else { calls.iter().map(|&from| request(from)).collect() };
-        let (wall, cpu) = (Instant::now(), ProcessTime::now());
+    /// Makes what these runs of an operation find.
+    pub fn prepare(&mut self, operation: &Operation, runs: Range<usize>) -> Result<()> {
         match self {
-            Self::Raw(raw) => calls.iter().try_for_each(|&from| raw.run(operation, from, pipeline))?,
-            _ => requests.iter().try_for_each(|request| self.exchange(request))?,
+            Self::Raw(raw) => raw.prepare(operation, runs),
+            _ => operation.preparation(runs).try_for_each(|piece| self.exchange(&Bytes::from(piece.bytes))),
         }
-        let per_operation = |seconds: f64| seconds * 1e6 / (calls.len() * pipeline) as f64;
-        Ok((per_operation(wall.elapsed().as_secs_f64()), per_operation(cpu.elapsed().as_secs_f64())))
+    }
+
+    fn work(&self, operation: &Operation, runs: Range<usize>, pipeline: usize) -> Work {
+        let calls = runs.step_by(pipeline).map(|from| from..from + pipeline);
+        match self {
+            Self::Raw(_) => Work::Raw(calls.map(|runs| runs.flat_map(|run| operation.calls(run)).collect()).collect()),
+            _ => Work::Requests(calls.map(|runs| Bytes::from(operation.requests(runs))).collect()),
+        }
+    }
+
+    fn run(&mut self, work: &Work) -> Result<()> {
+        match (work, self) {
+            (Work::Raw(calls), Self::Raw(raw)) => calls.iter().try_for_each(|calls| raw.run(calls)),
+            (Work::Requests(requests), subject) => requests.iter().try_for_each(|request| subject.exchange(request)),
+            (Work::Raw(_), _) => Ok(()),
+        }
+    }
+
+    /// Calls of the store or of the boundary, up to now or since the last call.
+    fn calls(&self) -> usize {
+        match self {
+            Self::Raw(_) => 0,
+            Self::Native(_, counter) => counter.take().calls,
+            Self::Component(orbweaver) => usize::try_from(orbweaver.crossings()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Measures some runs of an operation.
+    fn measure(&mut self, operation: &Operation, runs: Range<usize>, pipeline: usize) -> Result<Sample> {
+        if matches!(operation.fill, Fill::Runs(..)) {
+            self.prepare(operation, runs.clone())?;
+        }
+        let count = runs.len() as f64;
+        let work = self.work(operation, runs, pipeline);
+        settle();
+        let before = self.calls();
+        let (wall, cpu) = (Instant::now(), ProcessTime::now());
+        self.run(&work)?;
+        let per_operation = |seconds: f64| seconds * 1e6 / count;
+        let time = Time { wall_us: per_operation(wall.elapsed().as_secs_f64()), cpu_us: per_operation(cpu.elapsed().as_secs_f64()) };
+        let after = self.calls();
+        let calls = if let Self::Component(_) = self { after - before } else { after };
+        Ok(Sample { time, calls: calls as f64 / count })
     }
 }
 
-/// Measures everything; the sides take turns, so that a noisy moment does not fall on one of them alone.
-pub fn measure(operations: usize, rounds: usize) -> Result<Vec<Figure>> {
-    let component = Component::load().map_err(|error| anyhow!("{error:#}"))?;
-    let dirs = Side::ALL.map(|_| tempfile::tempdir());
-    let mut subjects = Vec::new();
-    for (side, dir) in Side::ALL.into_iter().zip(&dirs) {
-        let dir = dir.as_ref().map_err(|error| anyhow!("no temporary directory: {error}"))?;
-        subjects.push((side, Subject::open(side, dir.path(), &component)?));
+fn store(dir: &Path) -> Result<RocksStore> {
+    Ok(RocksStore::open(dir, RocksOptions { durability: Durability::Os, ..RocksOptions::default() })?)
+}
+
+/// Waits until the background threads of all sides rest, at most some seconds: a side answers for its own work only.
+fn settle() {
+    for _ in 0..200 {
+        let before = ProcessTime::now();
+        std::thread::sleep(Duration::from_millis(10));
+        if before.elapsed() < Duration::from_millis(1) {
+            break;
+        }
     }
+}
+
+/// Loads the component.
+pub fn component() -> Result<Component> {
+    Component::load().map_err(|error| anyhow!("{error:#}"))
+}
+
+/// Measures operations; the sides take turns, so that a noisy moment does not fall on one of them alone.
+pub fn measure(operations: &[&'static Operation], count: usize, rounds: usize) -> Result<Vec<Figure>> {
+    let component = component()?;
+    let dir = tempfile::tempdir().context("no temporary directory")?;
+    let at = |name: &str| dir.path().join(name);
+    let mut sides =
+        [Subject::Raw(Raw::open(&at("raw"))?), Subject::native(&at("native"))?, Subject::component(&at("component"), &component)?];
     let mut figures = Vec::new();
-    for operation in Operation::ALL {
+    let bar = progress::bar("in process", operations.len());
+    for operation in operations {
+        bar.set_message(operation.name);
+        if matches!(operation.fill, Fill::Keys(..)) {
+            sides.iter_mut().try_for_each(|side| side.prepare(operation, 0..operation.keys))?;
+        }
+        let mut runs = 0;
         for pipeline in PIPELINES {
-            let mut samples = vec![Vec::new(); subjects.len()];
-            // The first round fills keys and caches and is not counted.
+            let each = operation.runs(count) / pipeline * pipeline;
+            if each == 0 {
+                continue;
+            }
+            let mut samples: [Vec<Sample>; 3] = Default::default();
+            // The first round fills caches and is not counted.
             for round in 0..=rounds {
-                for ((_, subject), samples) in subjects.iter_mut().zip(&mut samples) {
-                    let sample = subject.time(operation, operation.repetitions(operations), pipeline)?;
+                for (side, samples) in sides.iter_mut().zip(&mut samples) {
+                    let sample = side.measure(operation, runs..runs + each, pipeline)?;
                     if round > 0 {
                         samples.push(sample);
                     }
                 }
+                runs += each;
             }
-            for ((side, _), samples) in subjects.iter().zip(&samples) {
-                let median = |pick: fn(&(f64, f64)) -> f64| median(samples.iter().map(pick).collect());
-                let (wall_us, cpu_us) = (median(|sample| sample.0), median(|sample| sample.1));
-                figures.push(Figure { operation, pipeline, side: *side, wall_us, cpu_us });
-            }
+            figures.push(figure(operation, pipeline, &samples));
         }
+        bar.inc(1);
     }
+    bar.finish_and_clear();
     Ok(figures)
 }
 
-/// The middle of several samples.
-pub fn median(mut samples: Vec<f64>) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
+fn figure(operation: &Operation, pipeline: usize, samples: &[Vec<Sample>; 3]) -> Figure {
+    let [raw, native, component] = samples;
+    let pick = |samples: &[Sample], pick: fn(&Sample) -> f64| median(samples.iter().map(pick).collect());
+    let time = |samples: &[Sample]| Time {
+        wall_us: pick(samples, |sample| sample.time.wall_us),
+        cpu_us: pick(samples, |sample| sample.time.cpu_us),
+    };
+    Figure {
+        operation: operation.name,
+        pipeline,
+        raw: time(raw),
+        native: time(native),
+        component: time(component),
+        blackwidow_us: operation.blackwidow_us,
+        store_calls: pick(native, |sample| sample.calls),
+        crossings: pick(component, |sample| sample.calls),
+    }
 }

@@ -1,63 +1,72 @@
-//! `cargo xtask bench`: the same operations on raw RocksDB, on the engine compiled natively, on the component, and over sockets
-//! beside redis-server; side by side in one run, as ratios.
+//! `cargo xtask bench`: the same operations on raw RocksDB, on the engine compiled natively, on the component, and over sockets beside
+//! redis-server; side by side in one run, as ratios. And what shows over millions of operations: churn, growth, memory.
 
+mod charts;
+mod churn;
+mod flame;
+mod growth;
 mod in_process;
+mod machine;
+mod memory;
+mod options;
+mod progress;
 mod raw;
 mod report;
+mod server;
 mod simulation;
 mod socket;
+mod start;
+mod statistics;
 mod stores;
+mod template;
 mod workload;
 
 use anyhow::Result;
-use clap::Parser;
-use std::path::Path;
-
-/// Measures Orbweaver beside raw RocksDB and redis-server.
-#[derive(Parser)]
-#[command(
-    after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench --operations 200000 --json results.json\n  cargo xtask bench --skip-socket\n  cargo xtask bench --stores\n  cargo xtask bench --simulation"
-)]
-struct Arguments {
-    /// How many times each operation runs in process (a tenth of it for those that read a hundred fields).
-    #[arg(long, default_value_t = 100_000)]
-    operations: usize,
-    /// How many requests redis-benchmark sends for each operation.
-    #[arg(long, default_value_t = 200_000)]
-    requests: usize,
-    /// How many rounds are measured; the median counts.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Leave out the servers.
-    #[arg(long)]
-    skip_socket: bool,
-    /// Instead: servers on RocksDB, PostgreSQL and etcd side by side.
-    #[arg(long, conflicts_with = "simulation")]
-    stores: bool,
-    /// Instead: simulate conflicts of servers on one store, and draw the charts into docs/charts.
-    #[arg(long)]
-    simulation: bool,
-    /// Also write the results to this file, as JSON.
-    #[arg(long)]
-    json: Option<std::path::PathBuf>,
-}
+use clap::Parser as _;
+use options::{Options, Part};
+use report::Results;
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    if arguments.simulation {
-        return simulation::run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/charts"));
+    let options = Options::parse();
+    if options.simulation {
+        return simulation::run(&options.docs.join("charts"));
     }
-    if arguments.stores {
+    if options.stores {
         return stores::run();
     }
-    let in_process = in_process::measure(arguments.operations, arguments.rounds)?;
-    println!("{}", report::in_process(&in_process));
-    let socket = if arguments.skip_socket { Vec::new() } else { socket::measure(arguments.requests, arguments.rounds)? };
-    if !socket.is_empty() {
-        println!("{}", report::socket(&socket));
+    let operations = options.operations()?;
+    if let Some((operation, pipeline)) = options.flame()? {
+        let path = flame::draw(operation, pipeline, options.operations, &options.charts())?;
+        println!("{}", path.display());
+        return Ok(());
     }
-    if let Some(path) = arguments.json {
-        std::fs::write(path, serde_json::to_string_pretty(&report::json(&in_process, &socket))?)?;
+    let mut results = Results {
+        machine: machine::Machine::look()?,
+        in_process: Vec::new(),
+        socket: Vec::new(),
+        start: None,
+        memory: None,
+        charts: Vec::new(),
+    };
+    for part in options.parts() {
+        let shown = results.sections().len();
+        match part {
+            Part::InProcess => results.in_process = in_process::measure(&operations, options.operations, options.rounds)?,
+            Part::Socket => results.socket = socket::measure(&operations, options.requests, options.rounds, &options.workers)?,
+            Part::Start => results.start = Some(start::measure()?),
+            Part::Memory => results.memory = Some(memory::measure(options.data_bytes.as_u64())?),
+            Part::Churn => results.charts.extend(churn::measure(options.churn_operations)?),
+            Part::Growth => results.charts.extend(growth::measure()?),
+        }
+        // As soon as it is there: a run takes long, and may be stopped.
+        results.sections().iter().skip(shown).for_each(|section| println!("{section}"));
+    }
+    results.draw(&options.charts())?;
+    if options.write {
+        report::write(&options.docs.join("benchmarks.md"), &results.sections())?;
+    }
+    if let Some(path) = &options.json {
+        std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
     }
     Ok(())
 }

@@ -1,51 +1,64 @@
-//! The RocksDB calls that an operation cannot do without, made directly.
+//! RocksDB without Orbweaver: the calls that an operation cannot do without, in the memory that Orbweaver's store takes.
 
-use crate::workload::{BIG_HASHES, FIELDS, KEYS, Operation, big_hash, field, value};
+use crate::workload::{Fill, Operation, RawCall};
 use anyhow::{Result, ensure};
-use rocksdb::{DB, IteratorMode, Options, ReadOptions, WriteBatch};
+use orbweaver::stores::rocksdb::RocksOptions;
+use rocksdb::{BlockBasedOptions, Cache, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch};
+use std::ops::Range;
 use std::path::Path;
 
-/// A database without Orbweaver.
+/// A database.
 pub struct Raw {
     db: DB,
 }
 
 impl Raw {
-    /// An empty database, and in it what [`Operation::HGetAll`] reads.
+    /// An empty database with the memory and the filters of Orbweaver's.
     pub fn open(path: &Path) -> Result<Self> {
+        let own = RocksOptions::default();
+        let mut table = BlockBasedOptions::default();
+        table.set_block_cache(&Cache::new_lru_cache(own.block_cache_bytes));
+        table.set_bloom_filter(10.0, false);
         let mut options = Options::default();
         options.create_if_missing(true);
-        let db = DB::open(&options, path)?;
-        for n in 0..BIG_HASHES {
-            let mut batch = WriteBatch::default();
-            (0..FIELDS).for_each(|number| batch.put([big_hash(n), field(number)].concat(), value()));
-            db.write(batch)?;
-        }
-        Ok(Self { db })
+        options.set_write_buffer_size(own.write_buffer_bytes);
+        options.set_block_based_table_factory(&table);
+        Ok(Self { db: DB::open(&options, path)? })
     }
 
-    /// The runs `from..from + count` of an operation: one write batch for all of them, where they write.
-    pub fn run(&self, operation: Operation, from: usize, count: usize) -> Result<()> {
+    /// Makes what these runs of an operation read.
+    pub fn prepare(&self, operation: &Operation, runs: Range<usize>) -> Result<()> {
+        if matches!(operation.fill, Fill::Nothing) {
+            return Ok(());
+        }
+        for run in runs {
+            let mut batch = WriteBatch::default();
+            for call in operation.calls(run) {
+                match call {
+                    RawCall::Get(key) => batch.put(key, value()),
+                    RawCall::Scan(prefix, records) => {
+                        (0..records)
+                            .for_each(|record| batch.put([prefix.as_slice(), format!("{record:012}").as_bytes()].concat(), value()));
+                    }
+                    RawCall::Put(..) | RawCall::Delete(_) => (),
+                }
+            }
+            self.db.write(batch)?;
+        }
+        Ok(())
+    }
+
+    /// What some runs call: one write batch for all of them, where they write.
+    pub fn run(&self, calls: &[RawCall]) -> Result<()> {
         let mut batch = WriteBatch::default();
-        for n in from..from + count {
-            let key = operation.arguments(n).swap_remove(1);
-            match operation {
-                Operation::Set | Operation::HSet => batch.put(key, value()),
-                Operation::Get | Operation::HGet => {
-                    let found = self.db.get_pinned(key)?;
-                    ensure!(found.is_some() || n >= KEYS, "a key is missing");
+        for call in calls {
+            match call {
+                RawCall::Get(key) => {
+                    std::hint::black_box(self.db.get_pinned(key)?);
                 }
-                Operation::Incr => {
-                    let old = self.db.get_pinned(&key)?;
-                    let number: i64 = old.and_then(|old| std::str::from_utf8(&old).ok()?.parse().ok()).unwrap_or(0);
-                    batch.put(key, (number + 1).to_string());
-                }
-                Operation::HGetAll => {
-                    let mut options = ReadOptions::default();
-                    options.set_iterate_upper_bound([key.as_slice(), b"g"].concat());
-                    let records = self.db.iterator_opt(IteratorMode::From(&key, rocksdb::Direction::Forward), options);
-                    ensure!(records.count() == FIELDS, "fields are missing");
-                }
+                RawCall::Put(key, value) => batch.put(key, value),
+                RawCall::Delete(key) => batch.delete(key),
+                RawCall::Scan(prefix, records) => ensure!(self.scan(prefix) == *records, "records are missing"),
             }
         }
         if !batch.is_empty() {
@@ -53,4 +66,15 @@ impl Raw {
         }
         Ok(())
     }
+
+    fn scan(&self, prefix: &[u8]) -> usize {
+        let mut options = ReadOptions::default();
+        // The prefix ends with a slash, and nothing else begins with what comes behind it.
+        options.set_iterate_upper_bound([prefix, b"\xff"].concat());
+        self.db.iterator_opt(IteratorMode::From(prefix, Direction::Forward), options).count()
+    }
+}
+
+fn value() -> [u8; crate::template::VALUE_BYTES] {
+    [b'x'; crate::template::VALUE_BYTES]
 }

@@ -1,67 +1,102 @@
-//! Tables for people, JSON for programs.
+//! Results: tables for people, JSON for programs, and the generated parts of docs/benchmarks.md.
 
-use crate::in_process::{Figure, PIPELINES, Side};
-use crate::socket::Rate;
-use crate::workload::Operation;
-use comfy_table::{Table, presets::ASCII_MARKDOWN};
-use serde_json::{Value, json};
+mod tables;
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(ASCII_MARKDOWN).set_header(header);
-    table
+use crate::charts::Chart;
+use crate::in_process::Figure;
+use crate::machine::Machine;
+use crate::memory::Memory;
+use crate::socket::Comparison;
+use crate::start::Start;
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+use std::fs;
+use std::path::Path;
+
+/// Everything that a run has measured; what it left out is empty.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    pub machine: Machine,
+    pub in_process: Vec<Figure>,
+    pub socket: Vec<Comparison>,
+    pub start: Option<Start>,
+    pub memory: Option<Memory>,
+    pub charts: Vec<Chart>,
 }
 
-/// Microseconds an operation, and how many times raw RocksDB's, and the native engine's, CPU time that is.
-pub fn in_process(figures: &[Figure]) -> Table {
-    let mut table = table(&["operation", "pipeline", "side", "wall us", "CPU us", "CPU / raw", "CPU / native"]);
-    for operation in Operation::ALL {
-        for pipeline in PIPELINES {
-            let of =
-                |side: Side| figures.iter().find(|figure| (figure.operation, figure.pipeline, figure.side) == (operation, pipeline, side));
-            let cpu = |side: Side| of(side).map_or(f64::NAN, |figure| figure.cpu_us);
-            for figure in Side::ALL.into_iter().filter_map(of) {
-                let ratio = |base: Side| format!("{:.2}", figure.cpu_us / cpu(base));
-                let (wall, own) = (format!("{:.2}", figure.wall_us), format!("{:.2}", figure.cpu_us));
-                let side = figure.side.name().to_owned();
-                let cells = [operation.name().to_owned(), pipeline.to_string(), side, wall, own, ratio(Side::Raw), ratio(Side::Native)];
-                table.add_row(cells);
+/// A generated part of the page.
+pub struct Section {
+    /// Its name in the page's markers.
+    name: &'static str,
+    text: String,
+}
+
+impl Results {
+    /// What was measured.
+    pub fn sections(&self) -> Vec<Section> {
+        let mut sections = Vec::new();
+        let mut add = |name, table: String| sections.push(Section { name, text: format!("{}.\n\n{table}", self.machine) });
+        if !self.in_process.is_empty() {
+            add("in-process", tables::in_process(&self.in_process).to_string());
+            add("means", tables::means(&self.in_process).to_string());
+        }
+        if !self.socket.is_empty() {
+            add("socket", tables::socket(&self.socket).to_string());
+        }
+        if let Some(start) = &self.start {
+            add("start", tables::start(start).to_string());
+        }
+        if let Some(memory) = &self.memory {
+            add("memory", tables::memory(memory).to_string());
+        }
+        for kind in ["churn", "growth"] {
+            let charts: Vec<&Chart> = self.charts.iter().filter(|chart| chart.file.starts_with(kind)).collect();
+            if !charts.is_empty() {
+                add(kind, tables::ends(&charts).to_string());
             }
         }
+        sections
     }
-    table
+
+    /// Draws all charts into a folder.
+    pub fn draw(&self, dir: &Path) -> Result<()> {
+        self.charts.iter().chain(self.memory.as_ref().map(|memory| &memory.chart)).try_for_each(|chart| chart.write(dir))
+    }
 }
 
-/// Requests a second, and their ratio.
-pub fn socket(rates: &[Rate]) -> Table {
-    let mut table = table(&["operation", "pipeline", "orbweaver /s", "redis everysec /s", "orbweaver / redis"]);
-    for rate in rates {
-        let ratio = format!("{:.2}", rate.orbweaver / rate.redis);
-        let (own, redis) = (format!("{:.0}", rate.orbweaver), format!("{:.0}", rate.redis));
-        table.add_row([rate.operation.name().to_owned(), rate.pipeline.to_string(), own, redis, ratio]);
+/// Puts sections into a page, between their markers; the rest of it stays.
+pub fn write(page: &Path, sections: &[Section]) -> Result<()> {
+    let mut text = fs::read_to_string(page).with_context(|| format!("cannot read {}", page.display()))?;
+    for section in sections {
+        text = replaced(&text, section).with_context(|| format!("{} has no markers for {}", page.display(), section.name))?;
     }
-    table
+    fs::write(page, text).with_context(|| format!("cannot write {}", page.display()))
 }
 
-/// All figures.
-pub fn json(figures: &[Figure], rates: &[Rate]) -> Value {
-    let in_process: Vec<Value> = figures
-        .iter()
-        .map(|figure| {
-            json!({
-                "operation": figure.operation.name(), "pipeline": figure.pipeline, "side": figure.side.name(),
-                "wall_us": figure.wall_us, "cpu_us": figure.cpu_us,
-            })
-        })
-        .collect();
-    let socket: Vec<Value> = rates
-        .iter()
-        .map(|rate| {
-            json!({
-                "operation": rate.operation.name(), "pipeline": rate.pipeline,
-                "orbweaver_per_second": rate.orbweaver, "redis_per_second": rate.redis,
-            })
-        })
-        .collect();
-    json!({ "in_process": in_process, "socket": socket })
+fn replaced(page: &str, section: &Section) -> Option<String> {
+    let (start, end) = (format!("<!-- bench: {} -->", section.name), format!("<!-- end of bench: {} -->", section.name));
+    let (before, rest) = page.split_once(&start)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{start}\n{}\n{end}{after}", section.text))
+}
+
+impl std::fmt::Display for Section {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\n== {}: {}", self.name, self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_replaces_what_is_between_its_markers_and_nothing_else() {
+        let page = "# Title\n<!-- bench: start -->\nold\n<!-- end of bench: start -->\nText.\n";
+        let section = Section { name: "start", text: "new".into() };
+        let written = "# Title\n<!-- bench: start -->\nnew\n<!-- end of bench: start -->\nText.\n";
+        assert_eq!(replaced(page, &section).as_deref(), Some(written));
+        assert_eq!(replaced(written, &section).as_deref(), Some(written));
+        assert!(replaced("no markers", &section).is_none());
+    }
 }

@@ -1,84 +1,116 @@
 //! Over sockets: `orbweaver serve` beside Debian's redis-server with an append-only file, both driven by redis-benchmark.
 
-use crate::in_process::median;
-use crate::workload::{BIG_HASHES, KEYS, Operation, VALUE_BYTES, encode, preparation, value};
-use anyhow::{Context, Result};
-use orbweaver_tests::orbweaver_server::OrbweaverServer;
-use orbweaver_tests::redis_server::RedisServer;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use crate::in_process::PIPELINES;
+use crate::progress;
+use crate::server::Server;
+use crate::statistics::median;
+use crate::template::VALUE_BYTES;
+use crate::workload::{Fill, Operation};
+use anyhow::{Context as _, Result};
+use serde::Serialize;
+use std::net::SocketAddr;
 use std::process::Command;
 
-/// Requests a second for one operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Rate {
-    pub operation: Operation,
-    pub pipeline: usize,
-    pub orbweaver: f64,
-    pub redis: f64,
-}
-
+/// Connections of redis-benchmark.
 const CLIENTS: &str = "50";
 
-/// Measures both servers, in turns.
-pub fn measure(requests: usize, rounds: usize) -> Result<Vec<Rate>> {
-    let dir = tempfile::tempdir()?;
-    let mut orbweaver = OrbweaverServer::start(dir.path(), &["--store", "rocksdb", "--durability", "everysec"]);
-    let redis = RedisServer::start(&["--appendonly", "yes", "--appendfsync", "everysec"]);
-    let servers = [orbweaver.process().address(), redis.address()];
-    for address in servers {
-        prepare(address)?;
+/// One operation on one server: medians of the rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rate {
+    pub server: String,
+    pub requests_per_second: f64,
+    /// Of the server's process.
+    pub cpu_seconds_per_million: f64,
+}
+
+/// One operation on all servers, redis-server last.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    pub operation: &'static str,
+    pub pipeline: usize,
+    pub rates: Vec<Rate>,
+}
+
+impl Comparison {
+    /// How many times redis-server's requests a second a server answers.
+    pub fn ratio(&self, rate: &Rate) -> f64 {
+        self.rates.last().map_or(f64::NAN, |redis| rate.requests_per_second / redis.requests_per_second)
     }
-    let mut rates = Vec::new();
-    for operation in Operation::ALL {
-        for pipeline in crate::in_process::PIPELINES {
-            let mut samples = [Vec::new(), Vec::new()];
+}
+
+/// Measures all servers, in turns: one orbweaver for each number of workers.
+pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize, workers: &[usize]) -> Result<Vec<Comparison>> {
+    let dir = tempfile::tempdir()?;
+    let mut servers = Vec::new();
+    if workers.is_empty() {
+        servers.push(Server::orbweaver(&dir.path().join("data"), None)?);
+    }
+    for &count in workers {
+        servers.push(Server::orbweaver(&dir.path().join(count.to_string()), Some(count))?);
+    }
+    servers.push(Server::redis()?);
+    let operations: Vec<&Operation> = operations.iter().copied().filter(|operation| operation.socket).collect();
+    let mut comparisons = Vec::new();
+    let bar = progress::bar("over sockets", operations.len() * PIPELINES.len());
+    for operation in operations {
+        let mut runs = prepare(&servers, operation, requests)?;
+        for pipeline in PIPELINES {
+            bar.set_message(format!("{}, {pipeline}", operation.name));
+            let mut samples = vec![(Vec::new(), Vec::new()); servers.len()];
+            // The first round fills caches and is not counted.
             for round in 0..=rounds {
-                for (address, samples) in servers.iter().zip(&mut samples) {
-                    let rate = requests_per_second(*address, operation, operation.repetitions(requests), pipeline)?;
+                runs = prepare_round(&servers, operation, runs, requests)?;
+                for (server, (rates, times)) in servers.iter_mut().zip(&mut samples) {
+                    let requests = operation.runs(requests);
+                    let before = server.cpu_seconds();
+                    let rate = requests_per_second(server.address, operation, requests, pipeline)?;
+                    let seconds = server.cpu_seconds() - before;
                     if round > 0 {
-                        samples.push(rate);
+                        rates.push(rate);
+                        times.push(seconds * 1e6 / requests as f64);
                     }
                 }
             }
-            let [orbweaver, redis] = samples.map(median);
-            rates.push(Rate { operation, pipeline, orbweaver, redis });
+            let rates = servers.iter().zip(samples).map(|(server, (rates, times))| Rate {
+                server: server.name.clone(),
+                requests_per_second: median(rates),
+                cpu_seconds_per_million: median(times),
+            });
+            comparisons.push(Comparison { operation: operation.name, pipeline, rates: rates.collect() });
+            bar.inc(1);
         }
     }
-    Ok(rates)
+    bar.finish_and_clear();
+    Ok(comparisons)
 }
 
-/// Makes the hashes that HGETALL reads.
-fn prepare(address: SocketAddr) -> Result<()> {
-    let mut socket = TcpStream::connect(address)?;
-    for command in preparation() {
-        socket.write_all(&encode(&command))?;
-        let mut reply = [0; 64];
-        let length = socket.read(&mut reply)?;
-        anyhow::ensure!(reply.get(..length).is_some_and(|reply| reply.starts_with(b":")), "a server refused the preparation");
-    }
-    Ok(())
-}
-
-fn requests_per_second(address: SocketAddr, operation: Operation, requests: usize, pipeline: usize) -> Result<f64> {
-    let key = |kind: &str| format!("{kind}:__rand_int__");
-    let text = String::from_utf8_lossy(&value()).into_owned();
-    debug_assert_eq!(text.len(), VALUE_BYTES);
-    let command: Vec<String> = match operation {
-        Operation::Set => vec!["SET".into(), key("string"), text],
-        Operation::Get => vec!["GET".into(), key("string")],
-        Operation::Incr => vec!["INCR".into(), key("counter")],
-        Operation::HSet => vec!["HSET".into(), key("hash"), "field".into(), text],
-        Operation::HGet => vec!["HGET".into(), key("hash"), "field".into()],
-        Operation::HGetAll => vec!["HGETALL".into(), "big:__rand_int__".into()],
+/// Makes what an operation finds. Returns the first run that nothing was made for.
+fn prepare(servers: &[Server], operation: &Operation, requests: usize) -> Result<usize> {
+    let runs = match operation.fill {
+        Fill::Nothing => 0,
+        Fill::Keys(..) => operation.keys,
+        // The keys are random, some have more than their turn.
+        Fill::Runs(..) => operation.runs(requests).max(operation.keys) * 5,
     };
-    // redis-benchmark writes twelve digits; the prepared hashes have four, so HGETALL asks for the first of them.
-    let command: Vec<String> = if operation == Operation::HGetAll { vec!["HGETALL".into(), "big:0000".into()] } else { command };
-    let keys = if operation == Operation::HGetAll { BIG_HASHES } else { KEYS };
+    servers.iter().try_for_each(|server| server.send(operation.preparation(0..runs)))?;
+    Ok(runs)
+}
+
+/// Makes what a round takes away.
+fn prepare_round(servers: &[Server], operation: &Operation, runs: usize, requests: usize) -> Result<usize> {
+    let Fill::Runs(..) = operation.fill else { return Ok(runs) };
+    let end = runs + operation.runs(requests);
+    servers.iter().try_for_each(|server| server.send(operation.preparation(runs..end)))?;
+    Ok(end)
+}
+
+fn requests_per_second(address: SocketAddr, operation: &Operation, requests: usize, pipeline: usize) -> Result<f64> {
+    // Each of them a random number below that of keys, in twelve digits.
+    let request = operation.request.replace(['#', '@'], "__rand_int__").replace('$', &"x".repeat(VALUE_BYTES));
     let output = Command::new("redis-benchmark")
         .args(["-h", &address.ip().to_string(), "-p", &address.port().to_string(), "-c", CLIENTS])
-        .args(["-n", &requests.to_string(), "-r", &keys.to_string(), "-P", &pipeline.to_string(), "--csv"])
-        .args(command)
+        .args(["-n", &requests.to_string(), "-r", &operation.keys.to_string(), "-P", &pipeline.to_string(), "--csv"])
+        .args(request.split(' '))
         .output()
         .context("redis-benchmark is missing: apt-get install redis-tools")?;
     let csv = String::from_utf8_lossy(&output.stdout);

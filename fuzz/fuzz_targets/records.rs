@@ -5,13 +5,13 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use orbweaver_engine::layout::lock_key;
-use orbweaver_engine::layout::orbweaver::{field_expiry, records};
+use orbweaver_engine::layout::orbweaver::{field_expiry, rank, records};
 
 fuzz_target!(|data: &[u8]| {
     let [decoder, length, rest @ ..] = data else { return };
     let (key, value) = rest.split_at(rest.len().min(usize::from(*length)));
     let (key, value) = (Bytes::copy_from_slice(key), Bytes::copy_from_slice(value));
-    match decoder % 9 {
+    match decoder % 10 {
         0 => {
             if let Ok(meta) = records::decode_meta(&value) {
                 assert_eq!(records::encode_meta(&meta), value);
@@ -52,9 +52,14 @@ fuzz_target!(|data: &[u8]| {
                 assert_eq!(records::encode_garbage(&garbage), (key, value));
             }
         }
-        _ => {
+        8 => {
             if let Ok(record) = field_expiry::decode(&key) {
                 assert_eq!(field_expiry::encode(&record), key);
+            }
+        }
+        _ => {
+            if let (Ok((version, level, place)), Ok(count)) = (rank::decode_key(&key), rank::decode_count(&value)) {
+                assert_eq!((rank::encode_key(version, level, &place), rank::encode_count(count)), (key, value));
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::environment::Wasi;
 use crate::store::HostStore;
 use bytes::Bytes;
 use orbweaver_engine::layout::anatomy::{Anatomy, Run};
-use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine};
+use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine, Outcome};
 use orbweaver_engine::settings::Settings;
 use std::cell::RefCell;
 
@@ -60,10 +60,16 @@ impl resp::Guest for Orbweaver {
             Delivery { connection: delivery.connection, input: piece }
         };
         let deliveries: Vec<Delivery> = deliveries.iter().map(cut).collect();
-        let outcome = with_engine(|engine| engine.exchange_once(&deliveries)).unwrap_or_default();
+        let mut outcome = with_engine(|engine| engine.exchange_once(&deliveries)).unwrap_or_default();
         let mut output = Vec::new();
-        let answers = outcome.answers.into_iter().map(|answer| flatten(answer, &mut output)).collect();
-        resp::Outcome { answers, output, wake_after_ms: outcome.wake_after_ms, shutdown: outcome.shutdown }
+        let answers = std::mem::take(&mut outcome.answers).into_iter().map(|answer| flatten(answer, &mut output)).collect();
+        let Outcome { wake_after_ms, shutdown, for_peers, .. } = outcome;
+        resp::Outcome { answers, output, wake_after_ms, shutdown, for_peers }
+    }
+
+    fn hear(messages: Vec<u8>) {
+        // An engine that is not open has no connections to which it would matter.
+        let _ = with_engine(|engine| engine.hear(messages.into()));
     }
 
     fn disconnect(connection: resp::Connection) {

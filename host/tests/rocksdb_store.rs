@@ -143,7 +143,7 @@ fn keyspaces_of_other_layouts_are_created_and_listed() {
     let mut handle = store.handle();
     let own = handle.open_keyspace("another layout's", Order::Bytes).unwrap();
     write(&mut handle, |batch| batch.put(own, b"k", b"v").unwrap()).unwrap();
-    let names = ["another layout's", "data", "default", "expiry", "field-expiry", "garbage", "meta", "score", "system"];
+    let names = ["another layout's", "data", "default", "expiry", "field-expiry", "garbage", "meta", "rank", "score", "system"];
     assert_eq!(store.keyspaces().unwrap(), names);
     drop((handle, store));
     let store = open(directory.path());

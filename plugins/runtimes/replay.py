@@ -16,7 +16,7 @@ from host import KV, LOG, Instance, record, split, store_functions
 from store import SqliteStore
 
 # The keyspaces of the engine's own layout (docs/format.md).
-KEYSPACES = ["data", "expiry", "field-expiry", "garbage", "meta", "score", "system"]
+KEYSPACES = ["data", "expiry", "field-expiry", "garbage", "meta", "rank", "score", "system"]
 PAGE = (1000, 1 << 20)
 
 

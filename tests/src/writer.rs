@@ -14,6 +14,9 @@ use crate::target::Target;
 const STRINGS: usize = 4;
 const HASHES: usize = 4;
 const FIELDS: usize = 150;
+/// Enough for a tree of ranks, which is cut and put together again.
+const MEMBERS: usize = 1500;
+const SCORES: usize = 1000;
 /// Expiry times from here on (2100-01-01) are far enough to be compared.
 const FAR_MS: u64 = 4_102_444_800_000;
 /// Length of a large value: more than one block of the store's files.
@@ -70,7 +73,7 @@ impl Writer {
         let (string, other_string, hash, other_hash) = (self.string(), self.string(), self.hash(), self.hash());
         let any = if self.rng.bool() { string.clone() } else { hash.clone() };
         let name = |suffix: &str| format!("{}:{suffix}", self.name);
-        match self.rng.u8(..20) {
+        match self.rng.u8(..24) {
             0..3 => vec![args(["SET", &string, &value])],
             3 => vec![args(["INCR", &name("counter")])],
             4 => vec![args(["APPEND", &name("log"), &value])],
@@ -91,6 +94,12 @@ impl Writer {
             16 => vec![args(["COPY", &any, &hash, "REPLACE"])],
             17 => vec![args(["PEXPIREAT", &any, &(FAR_MS + self.sequence).to_string()])],
             18 => vec![args(["SETRANGE", &name("large"), &self.rng.usize(..LARGE_BYTES).to_string(), &value])],
+            19..21 => vec![self.set_scores(&name("board"))],
+            21 => vec![args(["ZINCRBY", &name("board"), &self.score(), &self.member()])],
+            22 => {
+                let first = self.rng.usize(..MEMBERS);
+                vec![args(["ZREMRANGEBYRANK", &name("board"), &first.to_string(), &(first + self.rng.usize(..200)).to_string()])]
+            }
             // Not compared: it is gone soon, and keeps the sweep at work.
             _ => vec![args(["SET", &format!("short:{}:{value}", self.name), &value, "PX", "5"])],
         }
@@ -106,6 +115,22 @@ impl Writer {
 
     fn field(&mut self) -> String {
         format!("field:{}", self.rng.usize(..FIELDS))
+    }
+
+    fn member(&mut self) -> String {
+        format!("member:{}", self.rng.usize(..MEMBERS))
+    }
+
+    fn score(&mut self) -> String {
+        self.rng.usize(..SCORES).to_string()
+    }
+
+    fn set_scores(&mut self, board: &str) -> Args {
+        let mut command = args(["ZADD", board]);
+        for _ in 0..self.rng.usize(1..100) {
+            command.extend(args([&self.score(), &self.member()]));
+        }
+        command
     }
 
     fn set_fields(&mut self, hash: &str, value: &str) -> Args {
@@ -171,7 +196,10 @@ impl Model {
         let others = ["counter", "log", "left", "right", "large"].map(own);
         let about = |key: String| ["GET", "HLEN", "HGETALL", "PEXPIRETIME"].map(|query| args([query, &key]));
         let keys = std::iter::once(args(["KEYS", &own("*")]));
-        keys.chain(strings.chain(hashes).chain(others).flat_map(about)).collect()
+        let board = own("board");
+        let ranks = (0..MEMBERS).step_by(100).map(|index| args(["ZREVRANK", &board, &format!("member:{index}")]));
+        let scores = [args(["ZRANGE", &board, "0", "-1", "WITHSCORES"]), args(["ZCOUNT", &board, "0", &(SCORES / 2).to_string()])];
+        keys.chain(strings.chain(hashes).chain(others).flat_map(about)).chain(scores).chain(ranks).collect()
     }
 
     /// Says which queries fit no prefix, as far as the state behind the last command shows them.

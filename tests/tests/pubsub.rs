@@ -126,11 +126,13 @@ fn every_connection_of_the_engine_gets_what_it_gets_from_redis() {
 fn every_connection_of_the_server_gets_what_it_gets_from_redis() {
     let redis = RedisServer::start(&[]);
     let dir = TempDir::new().expect("a temporary directory");
-    let ours = OrbweaverServer::start(&dir.path().join("data"), &["--store", "memory"]);
-    for (number, conversation) in CONVERSATIONS.iter().enumerate() {
-        let [theirs, mine] = [redis.address(), ours.address()].map(|address| talk(address, conversation));
-        for (connection, (theirs, mine)) in theirs.iter().zip(&mine).enumerate() {
-            assert_eq!(theirs, mine, "conversation {number}, connection {connection}");
+    for workers in ["1", "3"] {
+        let ours = OrbweaverServer::start(&dir.path().join("data"), &["--store", "memory", "--workers", workers]);
+        for (number, conversation) in CONVERSATIONS.iter().enumerate() {
+            let [theirs, mine] = [redis.address(), ours.address()].map(|address| talk(address, conversation));
+            for (connection, (theirs, mine)) in theirs.iter().zip(&mine).enumerate() {
+                assert_eq!(theirs, mine, "conversation {number}, connection {connection}, {workers} workers");
+            }
         }
     }
 }

@@ -102,7 +102,11 @@ fn what_is_wrong_with_a_store_is_said() {
     let [port] = free_ports().unwrap();
     let absent = store.url().replace("/postgres?", "/nowhere?");
     let cases: [(&str, i32, &[&str]); 6] = [
-        (&format!("postgres://ada@127.0.0.1:{port}/app?sslmode=disable&connect_timeout=2s"), 1, &["cannot open postgres://ada@127.0.0.1", "127.0.0.1"]),
+        (
+            &format!("postgres://ada@127.0.0.1:{port}/app?sslmode=disable&connect_timeout=2s"),
+            1,
+            &["cannot open postgres://ada@127.0.0.1", "127.0.0.1"],
+        ),
         (&format!("etcd://127.0.0.1:{port}/x?timeout=2s"), 1, &["cannot open etcd://127.0.0.1"]),
         (&absent, 1, &["nowhere"]),
         ("redis://localhost", 2, &["no store is named redis"]),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{command, first_build, setup, web};
+use crate::{command, first_build, packages, setup, web};
 
 /// Measures Orbweaver in Chromium against code that uses IndexedDB itself.
 pub fn browser() -> Result<()> {
@@ -16,8 +16,11 @@ pub fn browser() -> Result<()> {
 /// Builds and runs the benchmarks. They measure Debian's redis-server too, so they need what the tests need.
 pub fn bench(arguments: &[OsString]) -> Result<()> {
     setup::test()?;
+    if arguments.iter().any(|argument| argument.to_string_lossy().starts_with("--flame")) {
+        packages::install_missing(packages::FLAME.iter())?;
+    }
     first_build::announce();
     // The server that is measured, and the program that measures it.
     command::build("orbweaver")?;
-    command::run(Command::new(command::build("orbweaver-bench")?).args(arguments))
+    command::run(Command::new(command::build("orbweaver-bench")?).arg("--docs").arg(command::root().join("docs")).args(arguments))
 }

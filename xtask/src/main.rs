@@ -78,15 +78,17 @@ enum Verb {
         seconds: Option<u64>,
     },
 
-    /// Measure, and print the table of ratios
+    /// Measure, and print tables of ratios
     ///
-    /// Builds in release and runs the program `bench` of the crate `orbweaver-tests`.
-    #[command(after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench -- --help")]
+    /// Builds in release and runs the crate `bench`: raw RocksDB, the engine compiled natively, the component, and servers beside
+    /// redis-server. docs/benchmarks.md shows a run.
+    #[command(after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench --all --write\n  \
+        cargo xtask bench --in-process --only SET,GET\n  cargo xtask bench --flame SET:32\n  cargo xtask bench -- --help")]
     Bench {
         /// In Chromium instead, against code that uses IndexedDB itself
         #[arg(long, exclusive = true)]
         browser: bool,
-        /// Arguments of the program `bench`
+        /// Arguments of the crate `bench`: `-- --help` tells them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         arguments: Vec<OsString>,
     },

@@ -44,6 +44,9 @@ pub const BROWSER: [Need; 3] = [
     Need { package: "chromium", purpose: "testing in a browser", is_present: || runs("chromium", &["--version"]) },
 ];
 
+/// What flame graphs need.
+pub const FLAME: [Need; 1] = [Need { package: "linux-perf", purpose: "flame graphs", is_present: || runs("perf", &["--version"]) }];
+
 /// Debian keeps the server's programs out of the PATH, in a folder for each version.
 fn postgresql_is_present() -> bool {
     runs("initdb", &["--version"])

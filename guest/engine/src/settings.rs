@@ -22,6 +22,10 @@ pub struct Settings {
     pub password: Option<String>,
     /// Which keyspace events are told (`notify-keyspace-events`).
     pub notify_keyspace_events: Classes,
+    /// The instance's number among those on the store.
+    pub instance: u32,
+    /// How many instances there are on the store that hear what each other says; at least 1.
+    pub instances: u32,
     /// Allows `DEBUG PANIC`, which ends the instance: for tests of hosts.
     pub allow_debug_panic: bool,
 }
@@ -36,6 +40,8 @@ impl Default for Settings {
             max_args: 1 << 20,
             password: None,
             notify_keyspace_events: Classes::NONE,
+            instance: 0,
+            instances: 1,
             allow_debug_panic: false,
         }
     }
@@ -73,6 +79,11 @@ impl Settings {
                 "max-args" => settings.max_args = value.parse().map_err(|_| wrong("a number"))?,
                 "notify-keyspace-events" => {
                     settings.notify_keyspace_events = Classes::parse(value).ok_or_else(|| wrong("some of Ag$lshzxeKEtmdn"))?;
+                }
+                "instance" => settings.instance = value.parse().map_err(|_| wrong("a number"))?,
+                "instances" => {
+                    let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
+                    settings.instances = count.ok_or_else(|| wrong("a number from 1 to 1024"))?;
                 }
                 "allow-debug-panic" => settings.allow_debug_panic = yes_or_no(value).ok_or_else(|| wrong("yes or no"))?,
                 _ => return Err(format!("unknown setting {name}")),

@@ -87,11 +87,11 @@ fn loading_replaces_keys_and_leaves_their_old_records_to_the_sweep() {
     let mut keeper = Keeper::new();
     keeper.load(&line(0, "k", Some(NOW_MS + 5), &sorted_set(&[1.0, 2.0])));
     keeper.load(&line(0, "k", None, &set(1)));
-    assert_eq!(keeper.sizes(), "meta 1, data 3, score 2, expiry 0, garbage 1, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 3, score 2, expiry 0, garbage 1, field-expiry 0, rank 0");
     assert_eq!(keeper.check(100), Vec::<String>::new());
     keeper.load(&line(0, "k", None, &string("v")));
     keeper.sweep(100);
-    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn expired_keys_are_neither_dumped_nor_loaded() {
     other.now_ms.set(NOW_MS + 1);
     other.load(&line(0, "k", None, &string("stays")));
     assert_eq!(other.engine.load(due.as_bytes()), Ok(LoadReport { keys: 0, expired: 1 }));
-    assert_eq!(other.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(other.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn expired_fields_are_neither_dumped_nor_loaded() {
     let mut other = Keeper::new();
     other.now_ms.set(NOW_MS + 1);
     assert_eq!(other.engine.load((mixed + &due).as_bytes()), Ok(LoadReport { keys: 1, expired: 1 }));
-    assert_eq!(other.sizes(), "meta 1, data 2, score 0, expiry 0, garbage 0, field-expiry 2");
+    assert_eq!(other.sizes(), "meta 1, data 2, score 0, expiry 0, garbage 0, field-expiry 2, rank 0");
     assert_eq!(other.dump(1000), format!("{live}\n"));
     assert_eq!(other.check(100), Vec::<String>::new());
 }
@@ -210,7 +210,7 @@ fn a_line_that_is_wrong_is_refused_with_its_number_and_the_reason() {
         let error = keeper.engine.load(format!("{good}\n{bad}\n{good}").as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), format!("ERR line 3: {reason}"), "{bad}");
         // The line before it is written, and nothing else.
-        assert_eq!(keeper.sizes(), "meta 1, data 1, score 0, expiry 0, garbage 0, field-expiry 0", "{bad}");
+        assert_eq!(keeper.sizes(), "meta 1, data 1, score 0, expiry 0, garbage 0, field-expiry 0, rank 0", "{bad}");
     }
 }
 
@@ -222,7 +222,7 @@ fn what_the_store_refuses_is_named_by_its_line_and_the_lines_before_it_are_writt
     let lines = [line(0, "a", None, &string("v")), line(0, "b", None, &string(&"v".repeat(60))), line(0, "c", None, &string("v"))];
     let error = keeper.engine.load(lines.concat().as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), "ERR line 2: storage: a value of 62 bytes is above the store's limit of 50");
-    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
 }
 
 /// A store that takes few operations at once, and fails when the plan says so.
@@ -262,9 +262,9 @@ fn wherever_a_load_is_interrupted_a_key_is_there_whole_or_not_at_all() {
             keeper.sweep(1000);
             // A conflict is tried again; what is given up is swept.
             let whole = if loaded.is_ok() {
-                "meta 2, data 52, score 50, expiry 0, garbage 0, field-expiry 0"
+                "meta 2, data 52, score 50, expiry 0, garbage 0, field-expiry 0, rank 0"
             } else {
-                "meta 1, data 2, score 0, expiry 0, garbage 0, field-expiry 0"
+                "meta 1, data 2, score 0, expiry 0, garbage 0, field-expiry 0, rank 0"
             };
             assert_eq!(keeper.sizes(), whole, "call {call}");
             assert_eq!(loaded.is_ok(), error == StoreError::Conflict, "call {call}: {loaded:?}");
@@ -309,7 +309,7 @@ fn a_load_that_is_taken_for_given_up_begins_again() {
         assert_eq!(engine.load(lines.as_bytes()), Ok(LoadReport { keys: 1, expired: 0 }));
         swept += ranges.get();
         let keeper = Keeper::over(store.clone(), store);
-        assert_eq!(keeper.sizes(), "meta 1, data 50, score 50, expiry 0, garbage 0, field-expiry 0", "look {sweep_at}");
+        assert_eq!(keeper.sizes(), "meta 1, data 50, score 50, expiry 0, garbage 0, field-expiry 0, rank 0", "look {sweep_at}");
     }
     assert!(swept > 8, "{swept}");
 }

@@ -148,11 +148,11 @@ proptest! {
             let field = FieldValue { expire_at_ms, value: Bytes::from(value.clone()) };
             prop_assert_eq!(records::decode_field_value(&records::encode_field_value(&field)), Ok(field));
         }
-        let fields_expire = expire && kind == Kind::Hash;
+        let has_index = expire && matches!(kind, Kind::Hash | Kind::SortedSet);
         let all = [
-            Garbage::Collection { version, kind, count: number, fields_expire },
+            Garbage::Collection { version, kind, count: number, has_index },
             Garbage::Space(space),
-            Garbage::Unfinished { version, kind, renewed_at_ms: number, fields_expire },
+            Garbage::Unfinished { version, kind, renewed_at_ms: number, has_index },
         ];
         for garbage in all {
             let (key, value) = records::encode_garbage(&garbage);

@@ -255,7 +255,7 @@ proptest! {
         let expiring = |hash: &Hash| hash.fields.values().filter(|(_, at)| at.is_some()).count();
         let index: usize = model.hashes.values().map(|hash| expiring(hash) + expiring(hash).min(1)).sum();
         let expiries = model.hashes.values().filter(|hash| hash.expire_at.is_some()).count();
-        let expected = format!("meta {}, data {fields}, score 0, expiry {expiries}, garbage 0, field-expiry {index}", model.hashes.len());
+        let expected = format!("meta {}, data {fields}, score 0, expiry {expiries}, garbage 0, field-expiry {index}, rank 0", model.hashes.len());
         prop_assert_eq!(keeper.sizes(), expected);
         for (question, answer) in KEYS.into_iter().flat_map(|key| model.questions(key)) {
             prop_assert_eq!(client.run(&question), answer, "{} after the sweep", question);

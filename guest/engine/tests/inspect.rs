@@ -136,6 +136,27 @@ fn sets_and_sorted_sets_show_their_members() {
 }
 
 #[test]
+fn a_large_sorted_set_shows_the_tree_that_tells_its_ranks() {
+    let version = "version 0000000000000001 (1)";
+    let members: String = (0..513).map(|number| format!(" {number} m{number:03}")).collect();
+    let mut keeper = after(&[&format!("ZADD k{members}")]);
+    let found: Vec<String> = inspect(&mut keeper, "k", 100).iter().map(written).collect();
+    assert_eq!(found.len(), 1 + 2 * 513 + 4);
+    let of_the_tree: Vec<&String> = found.iter().filter(|line| line.starts_with("meta") || line.starts_with("rank")).collect();
+    let node = |place: &str, count: &str| format!("rank: {version}, level 01 (1){place} -> count {count}");
+    let expected = [
+        format!(
+            "meta: {SPACE}, user key 6b (\"k\") -> kind 05 (5 = zset), flags 04 (ranked), levels 01 (1), {version}, count 0000000000000201 (513)"
+        ),
+        node("", "0000000000000080 (128)"),
+        node(", ordered score c060000000000000 (128), member 6d313238 (\"m128\")", "0000000000000080 (128)"),
+        node(", ordered score c070000000000000 (256), member 6d323536 (\"m256\")", "0000000000000080 (128)"),
+        node(", ordered score c078000000000000 (384), member 6d333834 (\"m384\")", "0000000000000081 (129)"),
+    ];
+    assert_eq!(of_the_tree, expected.iter().collect::<Vec<_>>());
+}
+
+#[test]
 fn the_records_of_the_engine_itself_are_described() {
     let keeper = after(&["SADD k m", "DEL k", "FLUSHDB", "SET x y", "FLUSHDB"]);
     let mut described: Vec<String> = Vec::new();

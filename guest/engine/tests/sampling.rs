@@ -139,3 +139,25 @@ fn a_single_draw_reads_a_quarter_of_the_members_and_never_more_than_half() {
     // The head of the set, and the rest of the last page.
     assert!(costs.iter().all(|cost| *cost <= LARGE / 2 + 1100), "{:?}", costs.iter().max());
 }
+
+#[test]
+fn draws_from_a_large_sorted_set_are_as_fair_and_read_a_few_records() {
+    const LARGE: usize = 5000;
+    let store = MemoryStore::new();
+    let pairs: Vec<String> = (0..LARGE).map(|number| format!("{} m{number:04}", number % 700)).collect();
+    Client::on(&store).run(&format!("ZADD z {}", pairs.join(" ")));
+    let mut set = Measured::on(store);
+    for (command, draws) in [("ZRANDMEMBER z", 1), ("ZRANDMEMBER z 4", 4), ("ZRANDMEMBER z -4", 4)] {
+        let mut counts = BTreeMap::new();
+        for _ in 0..5000 / draws {
+            let (cost, reply) = set.cost_of(command);
+            assert!(cost.records_read <= 1 + draws * 300, "{command}: {cost:?}");
+            let members = drawn(&reply);
+            assert_eq!(members.len(), draws);
+            // A hundred groups of fifty members each.
+            members.into_iter().for_each(|member| *counts.entry(member[3..].to_owned()).or_default() += 1);
+        }
+        let statistic = chi_square(&counts, 100);
+        assert!(statistic < LIMIT_OF_100, "{command}: {statistic}");
+    }
+}

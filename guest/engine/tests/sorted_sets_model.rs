@@ -35,6 +35,9 @@ struct Run {
     random: HeldEnvironment,
     client: Client,
     models: [Model; 3],
+    /// How many members there can be, and how many a command adds at most.
+    members: usize,
+    together: usize,
 }
 
 impl Run {
@@ -48,12 +51,12 @@ impl Run {
     }
 
     fn member(&mut self) -> String {
-        format!("m{}", self.below(400))
+        format!("m{}", self.below(self.members))
     }
 
     fn add(&mut self, key: usize) {
         let (mut command, mut added) = (format!("ZADD z{key}"), 0);
-        for _ in 0..=self.below(60) {
+        for _ in 0..=self.below(self.together) {
             let (score, member) = (self.score(), self.member());
             command.push_str(&format!(" {} {member}", format_double(score)));
             added += i32::from(self.models[key].insert(member, score).is_none());
@@ -76,12 +79,12 @@ impl Run {
 
     /// Removes by name, from the ends, by rank and by score.
     fn remove(&mut self, key: usize) {
-        let (count, score, member) = (self.below(20), self.score(), self.member());
+        let (count, score, member) = (self.below(self.together / 3), self.score(), self.member());
         let all = ordered(&self.models[key]);
         let popped: Vec<(String, f64)> = all.iter().take(count).cloned().collect();
         let last: Vec<(String, f64)> = all.iter().rev().take(count).cloned().collect();
         let same: Vec<(String, f64)> = all.iter().filter(|(_, own)| *own == score).cloned().collect();
-        let middle: Vec<(String, f64)> = all.iter().skip(all.len() / 2).take(3).cloned().collect();
+        let middle: Vec<(String, f64)> = all.iter().skip(all.len() / 2).take(count + 1).cloned().collect();
         let named: Vec<(String, f64)> = all.iter().filter(|(own, _)| *own == member).cloned().collect();
         let number = |gone: &[(String, f64)]| format!(":{}", gone.len());
         let score = format_double(score);
@@ -89,7 +92,7 @@ impl Run {
             0 => (format!("ZPOPMIN z{key} {count}"), with_scores(&popped), popped),
             1 => (format!("ZPOPMAX z{key} {count}"), with_scores(&last), last),
             2 => (format!("ZREMRANGEBYSCORE z{key} {score} {score}"), number(&same), same),
-            3 => (format!("ZREMRANGEBYRANK z{key} {} {}", all.len() / 2, all.len() / 2 + 2), number(&middle), middle),
+            3 => (format!("ZREMRANGEBYRANK z{key} {} {}", all.len() / 2, all.len() / 2 + count), number(&middle), middle),
             _ => (format!("ZREM z{key} {member} nope"), number(&named), named),
         };
         assert_eq!(self.client.run(&command), reply, "{command}");
@@ -147,22 +150,32 @@ fn greatest(a: &Model, b: &Model, member: &str) -> f64 {
     scores.into_iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
+/// Runs so many random commands, and checks the records that they leave.
+fn run(seed: u64, members: usize, together: usize, commands: usize) {
+    let store = MemoryStore::new();
+    let (random, client) = (HeldEnvironment::new(0, seed), Client::on(&store));
+    let mut run = Run { random, client, models: Default::default(), members, together };
+    for _ in 0..commands {
+        let key = run.below(3);
+        match run.below(10) {
+            0..4 => run.add(key),
+            4 => run.increment(key),
+            5 => run.remove(key),
+            6 if run.below(3) == 0 => run.combine(key),
+            _ => run.read(key),
+        }
+    }
+    let mut keeper = Keeper::over(store.clone(), store);
+    assert_eq!(keeper.check(1000), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(keeper.check(7), Vec::<String>::new(), "seed {seed}");
+}
+
 #[test]
 fn random_commands_do_what_a_map_does_and_leave_sound_records() {
-    for seed in 0..6 {
-        let store = MemoryStore::new();
-        let mut run = Run { random: HeldEnvironment::new(0, seed), client: Client::on(&store), models: Default::default() };
-        for _ in 0..250 {
-            let key = run.below(3);
-            match run.below(10) {
-                0..4 => run.add(key),
-                4 => run.increment(key),
-                5 => run.remove(key),
-                6 if run.below(3) == 0 => run.combine(key),
-                _ => run.read(key),
-            }
-        }
-        let mut keeper = Keeper::over(store.clone(), store);
-        assert_eq!(keeper.check(1000), Vec::<String>::new(), "seed {seed}");
-    }
+    (0..6).for_each(|seed| run(seed, 400, 60, 250));
+}
+
+#[test]
+fn so_they_do_in_sorted_sets_with_a_tree() {
+    (0..4).for_each(|seed| run(seed, 4000, 900, 150));
 }

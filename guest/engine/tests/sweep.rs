@@ -27,7 +27,7 @@ fn a_key_is_removed_when_its_time_is_past_and_not_at_it() {
     keeper.now_ms.set(NOW_MS + 1);
     let swept = keeper.sweep(100);
     assert_eq!((swept.expired_keys, swept.records, swept.ranges), (2, 6, 0));
-    assert_eq!(keeper.sizes(), "meta 2, data 0, score 0, expiry 1, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 2, data 0, score 0, expiry 1, garbage 0, field-expiry 0, rank 0");
     assert_eq!(keeper.engine.server().stats.expired_keys, 2);
 }
 
@@ -54,10 +54,10 @@ fn fields_are_removed_when_their_time_is_past_in_steps_and_nobody_touches_them()
     assert!(first.more && first.expired_keys == 1 && (1..=60).contains(&first.records), "{first:?}");
     assert_eq!(keeper.check(1000), Vec::<String>::new());
     keeper.sweep(60);
-    assert_eq!(keeper.sizes(), "meta 1, data 400, score 0, expiry 0, garbage 0, field-expiry 201");
+    assert_eq!(keeper.sizes(), "meta 1, data 400, score 0, expiry 0, garbage 0, field-expiry 201, rank 0");
     keeper.now_ms.set(NOW_MS + 2);
     keeper.sweep(7);
-    assert_eq!(keeper.sizes(), "meta 1, data 200, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 200, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
     assert_eq!(keeper.check(1000), Vec::<String>::new());
 }
 
@@ -73,7 +73,7 @@ fn a_removed_hash_leaves_nothing_of_its_fields_that_expire() {
         keeper.load(&line(0, "replaced", None, &string("v")));
         assert_eq!(keeper.check(1000), Vec::<String>::new());
         keeper.sweep(50);
-        assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0");
+        assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
     }
 }
 
@@ -92,7 +92,7 @@ fn damaged_records_of_expiries_do_not_stop_the_sweep() {
     ]);
     keeper.now_ms.set(NOW_MS + 2);
     assert_eq!(keeper.sweep(100).records, 2);
-    assert_eq!(keeper.sizes(), "meta 2, data 3, score 0, expiry 0, garbage 0, field-expiry 3");
+    assert_eq!(keeper.sizes(), "meta 2, data 3, score 0, expiry 0, garbage 0, field-expiry 3, rank 0");
 }
 
 #[test]
@@ -103,9 +103,9 @@ fn a_large_collection_goes_with_one_small_write_and_one_range_for_each_keyspace(
     keeper.load(&line(0, "zset", None, &sorted_set(&vec![1.5; 20_000])));
     assert!(keeper.remove("hash") < 50);
     assert!(keeper.remove("zset") < 50);
-    assert_eq!(keeper.sizes(), "meta 0, data 40000, score 20000, expiry 0, garbage 2, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 0, data 40000, score 20000, expiry 0, garbage 2, field-expiry 0, rank 156");
     plan.fail_at(0);
-    assert_eq!(keeper.sweep(100), Swept { expired_keys: 0, records: 2, ranges: 3, more: false });
+    assert_eq!(keeper.sweep(100), Swept { expired_keys: 0, records: 2, ranges: 4, more: false });
     assert!(plan.calls() < 12, "{}", plan.calls());
     assert_eq!(keeper.sizes(), NOTHING);
 }
@@ -137,7 +137,7 @@ fn the_keys_of_an_emptied_db_go_page_by_page() {
     let first = keeper.engine.sweep(20).unwrap();
     assert!(first.more && first.records <= 20, "{first:?}");
     keeper.sweep(20);
-    assert_eq!(keeper.sizes(), "meta 2, data 4, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 2, data 4, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
     assert_eq!(keeper.check(1000), Vec::<String>::new());
 }
 
@@ -150,7 +150,7 @@ fn an_expiry_record_that_no_key_has_any_more_goes_and_its_key_stays() {
     assert_eq!(keeper.sweep(100).records, 2);
     // The last one names no key at all: the sweep leaves it to the check.
     assert_eq!(keeper.check(100), ["expiry \\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x05\\x00: a space is cut short at offset 8"]);
-    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 2, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 2, garbage 0, field-expiry 0, rank 0");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn records_that_cannot_be_read_do_not_stop_the_sweep() {
     keeper.remove("c");
     keeper.now_ms.set(NOW_MS + 1);
     assert_eq!(keeper.sweep(1000).expired_keys, 1);
-    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 9, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 0, score 0, expiry 0, garbage 9, field-expiry 0, rank 0");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn wherever_a_sweep_is_interrupted_the_next_one_finishes_it() {
             assert_eq!(failed.is_some(), struck && error != StoreError::Conflict, "call {call}");
             assert_eq!(keeper.check(100), Vec::<String>::new(), "call {call}");
             keeper.sweep(8);
-            assert_eq!(keeper.sizes(), "meta 2, data 5, score 0, expiry 0, garbage 0, field-expiry 2", "call {call}");
+            assert_eq!(keeper.sizes(), "meta 2, data 5, score 0, expiry 0, garbage 0, field-expiry 2, rank 0", "call {call}");
             if call > 100 {
                 break;
             }
@@ -276,7 +276,7 @@ fn a_hash_that_is_renamed_under_a_sweep_keeps_what_leads_to_its_fields() {
     assert_eq!(sweeper.engine.sweep(100).unwrap().records, 0);
     assert_eq!(keeper.check(100), Vec::<String>::new());
     sweeper.sweep(100);
-    assert_eq!(keeper.sizes(), "meta 1, data 1, score 0, expiry 0, garbage 0, field-expiry 0");
+    assert_eq!(keeper.sizes(), "meta 1, data 1, score 0, expiry 0, garbage 0, field-expiry 0, rank 0");
 }
 
 #[test]

@@ -9,9 +9,10 @@ mod loss;
 mod place;
 mod state;
 
-use super::options::{CamelliaArgs, DEADLINE, EngineArgs, LayoutName, Setting, load_component};
+use super::options::{CamelliaArgs, EngineArgs, LayoutName, Setting, load_component};
 use super::output::byte_progress;
 use super::refused::Refused;
+use super::store::DEADLINE;
 use adapter::Adapter;
 use anyhow::{anyhow, bail};
 use clap::Args;

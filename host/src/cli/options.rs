@@ -15,9 +15,6 @@ use std::time::Duration;
 
 /// Where a database is when nobody says otherwise.
 const DEFAULT_DIR: &str = "data";
-/// The longest time of a call where nobody says otherwise, on stores of this machine and on others.
-pub const DEADLINE: Duration = Duration::from_secs(30);
-const REMOTE_DEADLINE: Duration = Duration::from_secs(120);
 
 /// Which database.
 #[derive(Args, Debug)]
@@ -215,9 +212,8 @@ impl EngineArgs {
     }
 
     /// Opens the component on a store, with settings beside those of the options.
-    pub fn open_with(&self, store: &OpenStore, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
-        let usual = if matches!(store, OpenStore::Remote(_)) { REMOTE_DEADLINE } else { DEADLINE };
-        self.open_in(&load_component()?, self.environment(now_ms), store.handle(), settings, usual)
+    fn open_with(&self, store: &OpenStore, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
+        self.open_in(&load_component()?, self.environment(now_ms), store.handle(), settings, store.usual_deadline())
     }
 
     /// Opens a component that is loaded already, with a clock and randomness of the caller's, and the deadline that holds where the

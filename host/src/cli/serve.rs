@@ -1,11 +1,12 @@
 //! `orbweaver serve`.
 
 use super::UsageError;
-use super::options::{Database, DirArgs, EngineArgs, ReadOnlyArgs, bytes};
+use super::options::{Database, DirArgs, EngineArgs, ReadOnlyArgs, Setting, bytes, load_component};
 use super::store::{OpenStore, first_line};
 use anyhow::Context as _;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
+use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{LiveFacts, Server, ServerOptions, Stopper};
 use orbweaver::stores::remote::RemoteStore;
 use orbweaver::stores::remote::clock::Watch;
@@ -58,6 +59,9 @@ pub struct ServeArgs {
     /// File whose first line is the password; stands above --password
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
+    /// Threads that serve clients, each with an instance of the engine (--memory-limit holds for each)
+    #[arg(long, value_name = "COUNT", env = "ORBWEAVER_WORKERS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
     /// Most connections at a time
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     max_clients: usize,
@@ -149,8 +153,8 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let _watch = watch_clock(args, &database.store)?;
     let own = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.clone())];
     let settings = [database.settings.clone(), own.into()].concat();
-    let orbweaver = args.engine.open_with(&database.store, &settings, None)?;
-    let server = Server::bind(address, orbweaver, server_options(args, &database.store))
+    let orbweavers = instances(args, &database.store, &settings)?;
+    let server = Server::bind(address, orbweavers, server_options(args, &database.store))
         .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
     stop_on_signals(server.stopper()).context("cannot wait for signals")?;
     announce(args, &database, server.address());
@@ -201,6 +205,17 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
         |reason: &str| UsageError(format!("--listen {text}: {reason}; it is written as 127.0.0.1:6379, [::1]:6379 or localhost:6379"));
     let mut addresses = text.to_socket_addrs().map_err(|error| wrong(&error.to_string()))?;
     Ok(addresses.next().ok_or_else(|| wrong("no such address"))?)
+}
+
+/// An instance of the component for each worker, on a handle of its own.
+fn instances(args: &ServeArgs, store: &OpenStore, settings: &[Setting]) -> anyhow::Result<Vec<Orbweaver>> {
+    let component = load_component()?;
+    let instance = |number: u16| {
+        let own = [("instances", args.workers.to_string()), ("instance", number.to_string())];
+        let settings = [settings, &own].concat();
+        args.engine.open_in(&component, args.engine.environment(None), store.handle(), &settings, store.usual_deadline())
+    };
+    (0..args.workers).map(instance).collect()
 }
 
 fn server_options(args: &ServeArgs, store: &OpenStore) -> ServerOptions {

@@ -8,7 +8,11 @@ use orbweaver::stores::rocksdb::RocksStore;
 use orbweaver_engine::store::{MemoryStore, Store};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
+/// The longest time of a call where nobody says otherwise, on stores of this machine and on others.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+const REMOTE_DEADLINE: Duration = Duration::from_secs(120);
 /// The variable that may hold the password for a store.
 const PASSWORD: &str = "ORBWEAVER_STORE_PASSWORD";
 
@@ -96,6 +100,11 @@ impl OpenStore {
             Self::Memory(store) => Box::new(store.clone()),
             Self::Remote(store) => Box::new(store.handle()),
         }
+    }
+
+    /// The longest time of a call where nobody says otherwise.
+    pub const fn usual_deadline(&self) -> Duration {
+        if let Self::Remote(_) = self { REMOTE_DEADLINE } else { DEADLINE }
     }
 
     /// Where it is, for people.

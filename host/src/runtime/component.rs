@@ -6,8 +6,8 @@ use super::imports::{self, State};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use wasmtime::Engine;
 use wasmtime::component::Linker;
+use wasmtime::{Config, Engine, ProfilingStrategy};
 
 /// The component as it is built into the host: what other hosts run, byte for byte.
 #[must_use]
@@ -35,7 +35,20 @@ impl Component {
     /// # Errors
     /// Where wasmtime cannot run here at all.
     pub fn load() -> wasmtime::Result<Self> {
-        let engine = Engine::new(&config())?;
+        Self::load_with(&config())
+    }
+
+    /// As [`Component::load`]. The component's functions are named to `perf`, in the file `/tmp/perf-PID.map`, where it looks for
+    /// them.
+    ///
+    /// # Errors
+    /// As [`Component::load`], or where that file cannot be written.
+    pub fn load_for_perf() -> wasmtime::Result<Self> {
+        Self::load_with(config().profiler(ProfilingStrategy::PerfMap))
+    }
+
+    fn load_with(config: &Config) -> wasmtime::Result<Self> {
+        let engine = Engine::new(config)?;
         let component = match precompiled(&engine) {
             Ok(component) => component,
             Err(_) => wasmtime::component::Component::new(&engine, wasm())?,

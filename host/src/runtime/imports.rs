@@ -17,6 +17,8 @@ pub struct State {
     pub environment: Box<dyn Environment + Send>,
     /// Batches that the store has taken, or may have taken, since the instance was made.
     pub commits: u64,
+    /// Calls of imports since the instance was made.
+    pub imports: u64,
     /// The text of the panic that ended the instance.
     pub panic: Option<String>,
     /// How much memory it may have.
@@ -27,16 +29,22 @@ impl State {
     /// The state of a new instance.
     pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
-        Self { store, environment, commits: 0, panic: None, limits }
+        Self { store, environment, commits: 0, imports: 0, panic: None, limits }
     }
 }
 
 /// Gives the imports to a linker.
 pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    wit::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    wall_clock::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    random::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+    wit::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
+    wall_clock::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
+    random::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
+    log::add_to_linker::<State, HasSelf<State>>(linker, imported)
+}
+
+/// Each import asks for the state once, when it is called.
+fn imported(state: &mut State) -> &mut State {
+    state.imports += 1;
+    state
 }
 
 impl wall_clock::Host for State {

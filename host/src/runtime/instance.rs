@@ -50,6 +50,7 @@ pub struct Instance {
     wasm: wasmtime::Store<State>,
     exports: Exports,
     deadline_ticks: u64,
+    calls: u64,
 }
 
 impl Instance {
@@ -72,7 +73,7 @@ impl Instance {
             Ok(exports) => exports,
             Err(error) => return Err((CallError::Trapped(format!("{error:#}")), Box::new(wasm.into_data()))),
         };
-        let mut instance = Self { wasm, exports, deadline_ticks };
+        let mut instance = Self { wasm, exports, deadline_ticks, calls: 0 };
         let settings = options.settings.clone();
         let opened = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_open(wasm, &settings));
         match opened.and_then(|opened| opened.map_err(CallError::Refused)) {
@@ -84,6 +85,7 @@ impl Instance {
     /// Calls an export under the deadline.
     pub fn call<T>(&mut self, call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>) -> Result<T, CallError> {
         self.wasm.set_epoch_deadline(self.deadline_ticks);
+        self.calls += 1;
         call(&self.exports, &mut self.wasm).map_err(|trap| {
             let panic = self.wasm.data_mut().panic.take();
             CallError::Trapped(panic.unwrap_or_else(|| trap.root_cause().to_string()))
@@ -93,6 +95,11 @@ impl Instance {
     /// Batches that the store has taken, or may have taken, since the instance was made.
     pub fn commits(&self) -> u64 {
         self.wasm.data().commits
+    }
+
+    /// Calls of exports and of imports since the instance was made.
+    pub fn crossings(&self) -> u64 {
+        self.calls + self.wasm.data().imports
     }
 
     /// Ends the instance, and with it the transaction that it may have had open.

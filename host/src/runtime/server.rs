@@ -46,6 +46,8 @@ pub struct Outcome {
     pub wake_after_ms: Option<u64>,
     /// A client asked the server to stop.
     pub shutdown: bool,
+    /// What the other instances on the store are to [hear](Orbweaver::hear), before any reply is sent. Empty without others.
+    pub for_peers: Vec<u8>,
 }
 
 impl Outcome {
@@ -63,7 +65,8 @@ impl Outcome {
     /// This outcome, and behind each of its answers what a further call answered.
     fn go_on(&self, next: &Self) -> Self {
         let shutdown = self.shutdown || next.shutdown;
-        let mut outcome = Self { wake_after_ms: next.wake_after_ms, shutdown, ..Self::default() };
+        let for_peers = [self.for_peers.as_slice(), &next.for_peers].concat();
+        let mut outcome = Self { wake_after_ms: next.wake_after_ms, shutdown, for_peers, ..Self::default() };
         let mut others: Vec<(&Answer, &[u8])> = next.replies().collect();
         for (answer, reply) in self.replies() {
             match others.iter().position(|(other, _)| other.connection == answer.connection) {
@@ -85,7 +88,8 @@ impl Outcome {
 
     /// The answers to these deliveries in their order, and behind them the other ones.
     fn in_the_order_of(&self, deliveries: &[Delivery<'_>]) -> Self {
-        let mut outcome = Self { wake_after_ms: self.wake_after_ms, shutdown: self.shutdown, ..Self::default() };
+        let (wake_after_ms, shutdown, for_peers) = (self.wake_after_ms, self.shutdown, self.for_peers.clone());
+        let mut outcome = Self { wake_after_ms, shutdown, for_peers, ..Self::default() };
         let rank = |answer: &Answer| deliveries.iter().position(|delivery| delivery.connection == answer.connection);
         let mut replies: Vec<(&Answer, &[u8])> = self.replies().collect();
         replies.sort_by_key(|(answer, _)| rank(answer).unwrap_or(deliveries.len()));
@@ -126,6 +130,9 @@ pub struct Orbweaver {
     connections: BTreeMap<u64, Known>,
     facts: Vec<(String, String)>,
     traps: u64,
+    exchanges: u64,
+    /// Commits of the instances that have been lost.
+    lost_commits: u64,
 }
 
 /// Once the replies of an exchange hold this many bytes, it leaves what follows to the next one.
@@ -156,6 +163,8 @@ impl Orbweaver {
             connections: BTreeMap::new(),
             facts: Vec::new(),
             traps: 0,
+            exchanges: 0,
+            lost_commits: 0,
         })
     }
 
@@ -163,6 +172,25 @@ impl Orbweaver {
     #[must_use]
     pub const fn traps(&self) -> u64 {
         self.traps
+    }
+
+    /// How often `resp.exchange` has been called.
+    #[must_use]
+    pub const fn exchanges(&self) -> u64 {
+        self.exchanges
+    }
+
+    /// How many batches the store has taken, or may have taken.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.lost_commits + self.instance.as_ref().map_or(0, Instance::commits)
+    }
+
+    /// How often the boundary of the component was crossed, calls of exports and of imports, since the present instance was made: a
+    /// cost that no clock shows. 0 where there is no instance.
+    #[must_use]
+    pub fn crossings(&self) -> u64 {
+        self.instance.as_ref().map_or(0, Instance::crossings)
     }
 
     /// Announces a connection. See `resp.connect` in `wit/engine`.
@@ -181,6 +209,16 @@ impl Orbweaver {
         let connected =
             instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, &address, state.as_deref()));
         connected.or_else(|trap| self.replace(trap).map(|_| ()))
+    }
+
+    /// Takes what another instance on the store had [for its peers](Outcome::for_peers); the next [`Orbweaver::exchange`] acts upon it.
+    /// See `resp.hear` in `wit/engine`.
+    pub fn hear(&mut self, messages: &[u8]) {
+        // An instance that is made anew asks for what it has not heard.
+        let Some(instance) = &mut self.instance else { return };
+        if let Err(trap) = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_hear(wasm, messages)) {
+            let _ = self.replace(trap);
+        }
     }
 
     /// Forgets a connection.
@@ -227,6 +265,7 @@ impl Orbweaver {
 
     /// One call: its requests are committed together, or not at all.
     fn exchange_once(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
+        self.exchanges += 1;
         let instance = self.instance()?;
         let commits = instance.commits();
         let mut input = Vec::with_capacity(deliveries.iter().map(|delivery| delivery.input.len()).sum());
@@ -238,13 +277,13 @@ impl Orbweaver {
             })
             .collect();
         let trap = match instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange(wasm, &input, &flat)) {
-            Ok(resp::Outcome { mut answers, output, wake_after_ms, shutdown }) => {
+            Ok(resp::Outcome { mut answers, output, wake_after_ms, shutdown, for_peers }) => {
                 for answer in &mut answers {
                     if let (Some(state), Some(known)) = (answer.state.take(), self.connections.get_mut(&answer.connection)) {
                         known.state = Some(state);
                     }
                 }
-                return Ok(Outcome { answers, output, wake_after_ms, shutdown });
+                return Ok(Outcome { answers, output, wake_after_ms, shutdown, for_peers });
             }
             Err(trap) => trap,
         };
@@ -379,6 +418,7 @@ impl Orbweaver {
             CallError::Refused(text) | CallError::Trapped(text) => text.replace(['\r', '\n'], " "),
         };
         self.traps += 1;
+        self.lost_commits = self.commits();
         self.orphan = self.instance.take().map(Instance::into_state).or(self.orphan.take());
         self.instance()?;
         Ok(text)

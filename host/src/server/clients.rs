@@ -1,14 +1,15 @@
-//! All connections, and whose turn it is.
+//! The connections of a worker, and whose turn it is.
 
 use super::ServerOptions;
 use super::connection::{Connection, prepare};
+use super::crew::Crew;
 use crate::runtime::{Delivery, Orbweaver};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use std::collections::{HashMap, VecDeque};
-use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Silence after which the system asks whether the client is still there. As Redis' `tcp-keepalive`.
@@ -18,27 +19,31 @@ const CLOSING_TIME: Duration = Duration::from_secs(10);
 
 /// The connections by their numbers.
 pub struct Clients {
+    /// The worker's number.
+    worker: usize,
+    crew: Arc<Crew>,
     registry: Registry,
     connections: HashMap<u64, Connection>,
     /// Those that can be read from, or that the engine can get on with. Each is in it once at most.
     queue: VecDeque<u64>,
-    last_id: u64,
-    /// Bytes in memory for all connections.
+    /// Bytes in memory for the connections of this worker.
     pending: usize,
-    max_clients: usize,
+    /// Somebody has gone.
+    departed: bool,
     max_output_bytes: usize,
     max_pending_bytes: usize,
 }
 
 impl Clients {
-    pub fn new(registry: Registry, options: &ServerOptions) -> Self {
+    pub fn new(worker: usize, crew: Arc<Crew>, registry: Registry, options: &ServerOptions) -> Self {
         Self {
+            worker,
+            crew,
             registry,
             connections: HashMap::new(),
             queue: VecDeque::new(),
-            last_id: 0,
             pending: 0,
-            max_clients: options.max_clients,
+            departed: false,
             max_output_bytes: options.max_output_bytes,
             max_pending_bytes: options.max_pending_bytes,
         }
@@ -53,20 +58,18 @@ impl Clients {
         !self.queue.is_empty()
     }
 
-    /// Takes a new connection in, or tells it why not.
-    pub fn add(&mut self, mut stream: TcpStream, address: SocketAddr, orbweaver: &mut Orbweaver) {
-        if self.connections.len() >= self.max_clients {
-            tracing::warn!(%address, "refused a connection: there are {} already", self.max_clients);
-            // Whether it arrives is the client's concern: the connection ends here.
-            let _ = stream.write(b"-ERR max number of clients reached\r\n");
-            return;
-        }
-        self.last_id += 1;
-        let id = self.last_id;
+    /// Whether somebody has gone since this was last asked.
+    pub fn take_departed(&mut self) -> bool {
+        std::mem::take(&mut self.departed)
+    }
+
+    /// Takes a new connection in, under a number that is new on this server.
+    pub fn add(&mut self, mut stream: TcpStream, address: SocketAddr, id: u64, orbweaver: &mut Orbweaver) {
         let token = Token(usize::try_from(id).unwrap_or(usize::MAX));
         let interests = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = prepare(&stream, KEEPALIVE).and_then(|()| self.registry.register(&mut stream, token, interests)) {
             tracing::warn!(%address, "lost a new connection: {error}");
+            self.crew.let_go(self.worker);
             return;
         }
         tracing::debug!(connection = id, %address, "connected");
@@ -91,8 +94,12 @@ impl Clients {
             tracing::warn!(connection = id, "closed: {} bytes of replies wait and are not read", client.unsent());
             client.dead = true;
         }
-        self.pending = self.pending.saturating_sub(client.counted).saturating_add(client.pending());
-        client.counted = client.pending();
+        let (before, pending) = (client.counted, client.pending());
+        if before != pending {
+            client.counted = pending;
+            self.pending = self.pending.saturating_sub(before).saturating_add(pending);
+            self.crew.recount(before, pending);
+        }
         if client.is_over() {
             self.forget(id, orbweaver);
         } else if (client.can_read() || client.is_due()) && !client.queued {
@@ -104,6 +111,9 @@ impl Clients {
     fn forget(&mut self, id: u64, orbweaver: &mut Orbweaver) {
         let Some(mut client) = self.connections.remove(&id) else { return };
         self.pending = self.pending.saturating_sub(client.counted);
+        self.crew.recount(client.counted, 0);
+        self.crew.let_go(self.worker);
+        self.departed = true;
         // Closing the socket ends its registration as well.
         let _ = self.registry.deregister(client.stream());
         orbweaver.disconnect(id);
@@ -136,13 +146,14 @@ impl Clients {
         due
     }
 
-    /// Closes the connection that holds most, where all together hold too much.
-    fn keep_within_memory(&mut self, orbweaver: &mut Orbweaver) {
-        if self.pending <= self.max_pending_bytes {
+    /// Closes the connection that holds most, where all of the server together hold too much, and those of this worker their part of it.
+    pub fn keep_within_memory(&mut self, orbweaver: &mut Orbweaver) {
+        let (all, workers) = (self.crew.pending(), self.crew.size().max(1));
+        if all <= self.max_pending_bytes || self.pending <= self.max_pending_bytes / workers {
             return;
         }
         let Some((&id, largest)) = self.connections.iter().max_by_key(|(_, client)| client.pending()) else { return };
-        tracing::warn!(connection = id, "closed: of {} bytes that wait on all connections it holds {}", self.pending, largest.pending());
+        tracing::warn!(connection = id, "closed: of {} bytes that wait on all connections it holds {}", all, largest.pending());
         self.change(id, orbweaver, |client| client.dead = true);
     }
 

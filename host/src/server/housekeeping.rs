@@ -18,7 +18,7 @@ const TELL_PERIOD: Duration = Duration::from_secs(1);
 pub struct Housekeeping {
     facts: Facts,
     idle_timeout: Option<Duration>,
-    /// The store may be written.
+    /// The store may be written, and nobody else sweeps it.
     sweeps: bool,
     sweep_period: Duration,
     random: SystemEnvironment,
@@ -29,9 +29,10 @@ pub struct Housekeeping {
 }
 
 impl Housekeeping {
-    pub fn new(facts: Facts, options: &ServerOptions) -> Self {
+    /// Of the worker with that number: the first one sweeps.
+    pub fn new(worker: usize, facts: Facts, options: &ServerOptions) -> Self {
         let now = Instant::now();
-        let (idle_timeout, sweeps) = (options.idle_timeout, !options.read_only);
+        let (idle_timeout, sweeps) = (options.idle_timeout, worker == 0 && !options.read_only);
         let (sweep_period, random) = (options.sweep_period, SystemEnvironment::default());
         Self { facts, idle_timeout, sweeps, sweep_period, random, next_sweep: now, more_to_sweep: false, next_tell: now }
     }
@@ -48,7 +49,8 @@ impl Housekeeping {
         if now >= self.next_tell {
             self.next_tell = now + TELL_PERIOD;
             clients.close_silent(self.idle_timeout, orbweaver);
-            orbweaver.tell(self.facts.now(orbweaver.traps()));
+            clients.keep_within_memory(orbweaver);
+            orbweaver.tell(self.facts.now());
         }
         if now < self.next_sweep && (!self.more_to_sweep || served) {
             return false;

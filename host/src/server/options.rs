@@ -14,7 +14,7 @@ pub struct ServerOptions {
     /// Most bytes of replies that may wait for one client to read them; a client that lets more pile up is disconnected. Default: 1 GiB.
     pub max_output_bytes: usize,
     /// Most bytes of requests and replies that may wait on all connections together; above it the connection that holds most of
-    /// them is closed. Default: 2 GiB.
+    /// them is closed, on a worker that has more than its part. Default: 2 GiB.
     pub max_pending_bytes: usize,
     /// Close a connection that has been silent for so long. Default: never.
     pub idle_timeout: Option<Duration>,

@@ -62,8 +62,25 @@ fn flush<'b>(points: &mut BTreeMap<(i32, &'b [u8]), Option<&'b [u8]>>, changes: 
         changes.push(Change::Put { keyspaces, keys, values });
     }
     for (keyspace, keys) in deletes {
-        changes.extend(keys.chunks(MOST_ROWS).map(|keys| Change::Delete { keyspace, keys: keys.to_vec() }));
+        changes.extend(stretches(keys).into_iter().map(|keys| Change::Delete { keyspace, keys }));
     }
+}
+
+/// Keys for statements that name many, as many as one takes.
+pub fn stretches<'k>(keys: impl IntoIterator<Item = &'k [u8]>) -> Vec<Vec<&'k [u8]>> {
+    let mut stretches: Vec<Vec<&[u8]>> = Vec::new();
+    let mut bytes = 0;
+    for key in keys {
+        match stretches.last_mut().filter(|last| last.len() < MOST_ROWS && bytes < MOST_BYTES) {
+            Some(last) => last.push(key),
+            None => {
+                stretches.push(vec![key]);
+                bytes = 0;
+            }
+        }
+        bytes += key.len();
+    }
+    stretches
 }
 
 #[cfg(test)]
@@ -96,6 +113,14 @@ mod tests {
         batch.put(Keyspace(1), b"b", b"2").unwrap();
         let put = |key: &'static [u8], value: &'static [u8]| Change::Put { keyspaces: vec![1], keys: vec![key], values: vec![value] };
         assert_eq!(of(&batch), [put(b"a", b"1"), Change::DeleteRange { keyspace: 1, start: b"", end: None }, put(b"b", b"2")]);
+    }
+
+    #[test]
+    fn many_keys_and_long_ones_are_cut_into_stretches() {
+        let lengths = |key: &[u8], count: usize| stretches(std::iter::repeat_n(key, count)).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(b"k", 20_000), [8192, 8192, 3616]);
+        assert_eq!(lengths(&[0; 1 << 20], 9), [4, 4, 1]);
+        assert!(lengths(b"k", 0).is_empty());
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use crate::changes::{Change, changes};
 use crate::error::{Failure, judge};
-use crate::handle::{Open, Reach};
+use crate::handle::Open;
 use crate::link::Link;
+use crate::schema::STRIPES;
 use crate::statements::{BEGIN_EXCLUSIVE, COMMIT, TOKENS_BYTES};
 use crate::store::{Shared, corrupt};
 use futures_util::FutureExt;
 use futures_util::future::{LocalBoxFuture, MaybeDone, maybe_done, poll_fn};
-use orbweaver_engine::store::{BatchOp, StoreError};
-use orbweaver_remote::Meter;
+use orbweaver_engine::store::{BatchOp, Scope, StoreError};
+use orbweaver_remote::{Meter, Stripes};
 use std::pin::Pin;
 use std::task::Poll;
 use tokio_postgres::{Error, Row};
@@ -42,16 +43,10 @@ enum Recalled {
 impl<'s> Commit<'s> {
     /// `changed` holds positions within the scope's keys.
     pub fn new(shared: &'s Shared, meter: &'s Meter, open: Open, changed: &[u32]) -> Self {
-        let mut stripes: Vec<i32> = match &open.declared.reach {
-            Reach::Stripes(of_keys) => changed.iter().filter_map(|&at| of_keys.get(usize::try_from(at).ok()?).copied()).collect(),
-            Reach::Nothing | Reach::Everything => Vec::new(),
+        let stripes = match Stripes::new(&open.declared.scope, changed, STRIPES) {
+            Some(stripes) => stripes.changed.into_iter().map(i32::from).collect(),
+            None => open.locked.keys().copied().collect(),
         };
-        if stripes.is_empty() {
-            // Somebody who names no key may have changed any of those that are locked.
-            stripes.extend(open.locked.keys());
-        }
-        stripes.sort_unstable();
-        stripes.dedup();
         Self { shared, meter, open, stripes, token: fastrand::u64(..).to_be_bytes() }
     }
 
@@ -73,7 +68,7 @@ impl<'s> Commit<'s> {
         };
         match failed {
             None => {
-                if let Reach::Everything = self.open.declared.reach {
+                if self.open.declared.scope == Scope::Exclusive {
                     self.shared.note_epoch(self.open.declared.epoch.saturating_add(1));
                 }
                 self.shared.pool.give(self.open.lease);
@@ -96,9 +91,9 @@ impl<'s> Commit<'s> {
     /// Counts the change of the stripes, and leaves the token there.
     async fn mark(&self, link: &Link) -> Result<(), Error> {
         let token: &[u8] = &self.token;
-        match self.open.declared.reach {
-            Reach::Everything => link.client.execute(&link.statements.mark_all, &[&token]).await,
-            _ => link.client.execute(&link.statements.mark, &[&token, &self.stripes]).await,
+        match self.open.declared.scope {
+            Scope::Exclusive => link.client.execute(&link.statements.mark_all, &[&token]).await,
+            Scope::Read | Scope::Keys(_) => link.client.execute(&link.statements.mark, &[&token, &self.stripes]).await,
         }
         .map(drop)
     }
@@ -108,7 +103,7 @@ impl<'s> Commit<'s> {
         let Self { shared, meter, open, stripes, token } = self;
         let Open { lease, declared, locked } = open;
         // The server learns that nobody listens any more, and rolls back what it has not committed.
-        lease.link.abandon();
+        lease.abandon();
         let unknown = |why: &str| Err(StoreError::UnknownOutcome(format!("{what}{why}")));
         let Some((stripe, revision)) = stripes.first().and_then(|stripe| locked.get_key_value(stripe)) else { return unknown("") };
         for _ in 0..RECALLS {

@@ -3,6 +3,7 @@
 //! `begin` sends nothing: the transaction begins on the server with its first read, in one round trip with it. What that round trip
 //! brings beside the read are the epoch and, where the transaction writes, the locks of its stripes.
 
+use crate::changes::stretches;
 use crate::commit::Commit;
 use crate::error::Failure;
 use crate::link::Link;
@@ -12,26 +13,20 @@ use crate::schema::{self, STRIPES};
 use crate::statements::{BEGIN_EXCLUSIVE, BEGIN_READ, BEGIN_WRITE};
 use crate::store::{Shared, corrupt};
 use bytes::Bytes;
-use futures_util::future::join3;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, stripe};
-use orbweaver_remote::{Backoff, BackoffPolicy, Meter, RoundTrips, Turn, block_on};
+use futures_util::future::{join3, try_join_all};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_remote::{Contention, Meter, RoundTrips, Stripes, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 use tokio_postgres::{Error, Row};
-
-/// How long a transaction waits for others of this process that write to the same stripe.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A handle on a [`crate::PostgresStore`]. Dropping it rolls its transaction back.
 pub struct PostgresHandle {
     shared: Arc<Shared>,
     keyspaces: BTreeSet<Keyspace>,
     state: State,
-    /// Transactions in a row that met others.
-    conflicts: Backoff,
-    /// Held until the transaction ends.
-    turn: Option<Turn>,
+    contention: Contention,
     meter: Meter,
     sizes: scan::Sizes,
 }
@@ -48,16 +43,8 @@ enum State {
 
 /// What a transaction may change, and the epoch that the engine was told.
 pub struct Declared {
-    pub reach: Reach,
+    pub scope: Scope,
     pub epoch: i64,
-}
-
-/// As [`Scope`], in stripes.
-pub enum Reach {
-    Nothing,
-    /// The stripe of each key of the scope, in the scope's order.
-    Stripes(Vec<i32>),
-    Everything,
 }
 
 /// A transaction on the server.
@@ -68,46 +55,28 @@ pub struct Open {
     pub locked: BTreeMap<i32, i64>,
 }
 
-/// The stripe of a lock key.
-fn stripe_of(key: &[u8]) -> i32 {
-    i32::try_from(stripe(key, u64::from(STRIPES))).unwrap_or(0)
-}
-
 fn no_transaction() -> StoreError {
     StoreError::Io("no transaction is open".into())
 }
 
 impl Declared {
-    fn new(scope: &Scope, epoch: i64) -> Self {
-        let reach = match scope {
-            Scope::Read => Reach::Nothing,
-            // Without keys it still writes, and needs a row that says so.
-            Scope::Keys(keys) if keys.is_empty() => Reach::Stripes(vec![stripe_of(&[])]),
-            Scope::Keys(keys) => Reach::Stripes(keys.iter().map(|key| stripe_of(key)).collect()),
-            Scope::Exclusive => Reach::Everything,
-        };
-        Self { reach, epoch }
-    }
-
     const fn begin(&self) -> &'static str {
-        match self.reach {
-            Reach::Nothing => BEGIN_READ,
-            Reach::Stripes(_) => BEGIN_WRITE,
-            Reach::Everything => BEGIN_EXCLUSIVE,
+        match self.scope {
+            Scope::Read => BEGIN_READ,
+            Scope::Keys(_) => BEGIN_WRITE,
+            Scope::Exclusive => BEGIN_EXCLUSIVE,
         }
     }
 
     /// Reads the epoch, and locks the stripes.
     async fn lock(&self, link: &Link) -> Result<Vec<Row>, Error> {
-        match &self.reach {
-            Reach::Nothing => link.client.query(&link.statements.epoch, &[]).await,
-            Reach::Stripes(stripes) => {
-                let mut sorted = stripes.clone();
-                sorted.sort_unstable();
-                sorted.dedup();
-                link.client.query(&link.statements.lock, &[&sorted]).await
+        match (&self.scope, Stripes::new(&self.scope, &[], STRIPES)) {
+            (Scope::Read, _) => link.client.query(&link.statements.epoch, &[]).await,
+            (_, Some(stripes)) => {
+                let ascending: Vec<i32> = stripes.declared.into_iter().map(i32::from).collect();
+                link.client.query(&link.statements.lock, &[&ascending]).await
             }
-            Reach::Everything => link.client.query(&link.statements.lock_all, &[]).await,
+            (_, None) => link.client.query(&link.statements.lock_all, &[]).await,
         }
     }
 
@@ -115,7 +84,7 @@ impl Declared {
     fn locked(&self, rows: &[Row]) -> Result<(i64, BTreeMap<i32, i64>), StoreError> {
         let absent = || StoreError::Corrupt("the store's stripes have been removed".into());
         let first = rows.first().ok_or_else(absent)?;
-        if let Reach::Nothing = self.reach {
+        if self.scope == Scope::Read {
             return Ok((first.try_get(0).map_err(|error| corrupt(&error))?, BTreeMap::new()));
         }
         let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
@@ -126,8 +95,8 @@ impl Declared {
 
 impl PostgresHandle {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let (meter, conflicts) = (shared.meter.of_handle(), Backoff::new(BackoffPolicy::CONFLICTS));
-        Self { shared, keyspaces: BTreeSet::new(), state: State::Idle, conflicts, turn: None, meter, sizes: scan::Sizes::default() }
+        let (meter, contention) = (shared.meter.of_handle(), Contention::new(Arc::clone(&shared.turns)));
+        Self { shared, keyspaces: BTreeSet::new(), state: State::Idle, contention, meter, sizes: scan::Sizes::default() }
     }
 
     /// How many requests this handle has sent and waited for.
@@ -166,7 +135,7 @@ impl PostgresHandle {
                     }
                     Err(failure) => {
                         self.shared.give_up(open.lease, &failure);
-                        self.conflicts.failed();
+                        self.contention.collided();
                         Err(self.over(failure.of_read()))
                     }
                 }
@@ -179,23 +148,11 @@ impl PostgresHandle {
         error
     }
 
-    /// Waits for others of this process where the transaction would collide with them, or has just collided.
-    fn wait_for_turn(&mut self, declared: &Declared) {
-        let Reach::Stripes(stripes) = &declared.reach else { return };
-        let first = stripes.iter().min().and_then(|first| u64::try_from(*first).ok());
-        if let Some(first) = first.filter(|first| self.conflicts.failures() > 0 || self.shared.turns.is_taken(*first))
-            && self.turn.is_none()
-        {
-            self.turn = self.shared.turns.take(first, PATIENCE);
-        }
-    }
-
     /// Begins the transaction on the server, in one round trip with the first request: again after a collision, of which nobody has to
     /// know as nothing was read, and on another connection where an idle one turns out to be gone.
     fn begin_with<T>(&mut self, declared: Declared, request: &impl AsyncFn(&Link) -> Result<T, Error>) -> Result<(Open, T), StoreError> {
-        let mut losses = 0;
+        let start = Instant::now();
         loop {
-            self.wait_for_turn(&declared);
             let lease = block_on(self.shared.pool.take())??;
             let client = &lease.link.client;
             let together = async {
@@ -211,7 +168,7 @@ impl PostgresHandle {
                     let (epoch, locked) = match declared.locked(&rows) {
                         Ok((epoch, locked)) if epoch == declared.epoch => (epoch, locked),
                         other => {
-                            self.shared.give_up(lease, &Failure::Collision);
+                            self.shared.roll_back(lease);
                             // The next transaction is told the epoch as it is.
                             self.shared.note_epoch(other?.0);
                             return Err(StoreError::Conflict);
@@ -224,15 +181,10 @@ impl PostgresHandle {
                     self.shared.give_up(lease, &failure);
                     match failure {
                         Failure::Collision => {
-                            let had_turn = self.turn.is_some();
-                            self.conflicts.failed();
-                            self.wait_for_turn(&declared);
-                            if had_turn || self.turn.is_none() {
-                                // It collided with another process.
-                                self.conflicts.pause()?;
-                            }
+                            self.contention.collided();
+                            self.contention.begin(&declared.scope)?;
                         }
-                        Failure::Lost(_) if losses < self.shared.pool.options().pool => losses += 1,
+                        Failure::Lost(_) if self.shared.may_try_again(start) => {}
                         other => return Err(other.alone()),
                     }
                 }
@@ -270,9 +222,9 @@ impl Store for PostgresHandle {
         if self.shared.limits.read_only && *scope != Scope::Read {
             return Err(StoreError::ReadOnly);
         }
-        self.conflicts.pause()?;
+        self.contention.begin(scope)?;
         let epoch = self.shared.epoch();
-        self.state = State::Declared(Declared::new(scope, epoch));
+        self.state = State::Declared(Declared { scope: scope.clone(), epoch });
         u64::try_from(epoch).map_err(|_| StoreError::Corrupt(format!("the store's epoch is {epoch}")))
     }
 
@@ -287,12 +239,14 @@ impl Store for PostgresHandle {
         for (keyspace, key) in keys {
             wanted.entry(self.number(*keyspace)?).or_default().push(key);
         }
+        let of_keyspace = |(number, keys)| stretches(keys).into_iter().map(move |keys| (number, keys));
+        let wanted: Vec<(i32, Vec<&[u8]>)> = wanted.into_iter().flat_map(of_keyspace).collect();
         let rows = self.request(async |link| {
             let requests = wanted.iter().map(|(number, keys)| async move {
                 let rows = link.client.query(&link.statements.get_many, &[number, keys]).await?;
                 Ok(rows.into_iter().map(|row| (*number, row)).collect::<Vec<_>>())
             });
-            futures_util::future::try_join_all(requests).await
+            try_join_all(requests).await
         })?;
         let mut found: BTreeMap<(i32, Bytes), Bytes> = BTreeMap::new();
         for (number, row) in rows.iter().flatten() {
@@ -320,7 +274,7 @@ impl Store for PostgresHandle {
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
-        let stripes: Vec<i32> = keys.iter().map(|key| stripe_of(key)).collect();
+        let stripes: Vec<i32> = keys.iter().map(|key| Stripes::of(key, STRIPES).into()).collect();
         let read = async |link: &Link| link.client.query(&link.statements.revisions, &[&stripes]).await;
         let rows = if matches!(self.state, State::Idle) { self.shared.ask(&self.meter, read)? } else { self.request(read)? };
         let pair = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
@@ -335,20 +289,15 @@ impl Store for PostgresHandle {
             return Err(no_transaction());
         }
         let outcome = self.write(batch, changed);
-        match &outcome {
-            Ok(()) => self.conflicts.succeeded(),
-            Err(StoreError::Conflict) => self.conflicts.failed(),
-            Err(_) => {}
-        }
+        self.contention.committed(&outcome);
         self.rollback();
         outcome
     }
 
     fn rollback(&mut self) {
-        self.turn = None;
+        self.contention.ended();
         if let State::Open(open) = std::mem::replace(&mut self.state, State::Idle) {
-            open.lease.link.send_rollback();
-            self.shared.pool.give(open.lease);
+            self.shared.roll_back(open.lease);
         }
     }
 }
@@ -358,17 +307,17 @@ impl PostgresHandle {
     fn write(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let ops = batch.ops_within(self.limits())?;
         ops.iter().try_for_each(|op| self.number(op.keyspace()).map(drop))?;
-        let reach = match &self.state {
-            State::Declared(declared) => &declared.reach,
-            State::Open(open) => &open.declared.reach,
+        let scope = match &self.state {
+            State::Declared(declared) => &declared.scope,
+            State::Open(open) => &open.declared.scope,
             State::Over(error) => return Err(as_of_commit(error.clone())),
             State::Idle => return Err(no_transaction()),
         };
-        match reach {
-            Reach::Nothing if ops.is_empty() => return Ok(()),
-            Reach::Nothing => return Err(StoreError::ReadOnly),
-            Reach::Stripes(_) if ops.is_empty() && changed.is_empty() => return Ok(()),
-            Reach::Stripes(_) | Reach::Everything => {}
+        match scope {
+            Scope::Read if ops.is_empty() => return Ok(()),
+            Scope::Read => return Err(StoreError::ReadOnly),
+            Scope::Keys(_) if ops.is_empty() && changed.is_empty() => return Ok(()),
+            Scope::Keys(_) | Scope::Exclusive => {}
         }
         if let State::Declared(_) = self.state {
             // Nothing was read. The locks come first all the same: what others have done has to be known before anything is written.

@@ -102,7 +102,7 @@ impl Link {
         drop(self.client.batch_execute(ROLLBACK).now_or_never());
     }
 
-    /// Closes the connection at once: what the server still does on it is for nobody.
+    /// See [`crate::pool::Lease::abandon`].
     pub fn abandon(self) {
         self.driver.abort();
     }

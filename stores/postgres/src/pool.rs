@@ -25,6 +25,13 @@ pub struct Lease {
     _permit: OwnedSemaphorePermit,
 }
 
+impl Lease {
+    /// Closes the connection at once: what the server still does on it is for nobody.
+    pub fn abandon(self) {
+        self.link.abandon();
+    }
+}
+
 impl Pool {
     /// Without connections so far.
     pub fn new(options: Options) -> Self {

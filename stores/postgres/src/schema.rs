@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 
 /// Lock keys share this many rows.
-pub const STRIPES: u16 = 4096;
+pub const STRIPES: u32 = 4096;
 
 /// How long a statement is run again while other servers make the same tables.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -13,7 +13,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
@@ -134,19 +134,29 @@ impl Shared {
         timeout(patience, requests).await.map_err(late)
     }
 
-    /// Takes back the connection of a transaction that failed: it may go on where the server is still there.
+    /// Ends the transaction on a connection, without waiting for the answer, and takes the connection back.
+    pub fn roll_back(&self, lease: Lease) {
+        lease.link.send_rollback();
+        self.pool.give(lease);
+    }
+
+    /// As [`Shared::roll_back`], of a transaction that failed: its connection may be gone.
     pub fn give_up(&self, lease: Lease, failure: &Failure) {
-        if let Failure::Lost(_) = failure {
-            lease.link.abandon();
-        } else {
-            lease.link.send_rollback();
-            self.pool.give(lease);
+        match failure {
+            Failure::Lost(_) => lease.abandon(),
+            Failure::Collision | Failure::Refused(_) => self.roll_back(lease),
         }
+    }
+
+    /// Whether a request that was begun then, and lost its connection, is made again: idle connections may turn out to be gone one after
+    /// the other, while new ones are waited for long enough where they are made.
+    pub fn may_try_again(&self, begun: Instant) -> bool {
+        begun.elapsed() < self.pool.options().connect_timeout
     }
 
     /// A request outside of transactions that may be made twice, counted by `meter`: on a new connection where an idle one turns out to be gone.
     pub fn ask<T>(&self, meter: &Meter, request: impl AsyncFn(&Link) -> Result<T, Error>) -> Result<T, StoreError> {
-        let mut losses = 0;
+        let start = Instant::now();
         loop {
             let lease = block_on(self.pool.take())??;
             meter.count_read();
@@ -155,10 +165,7 @@ impl Shared {
                     self.pool.give(lease);
                     return Ok(answer);
                 }
-                Err(Failure::Lost(_)) if losses < self.pool.options().pool => {
-                    lease.link.abandon();
-                    losses += 1;
-                }
+                Err(Failure::Lost(_)) if self.may_try_again(start) => lease.abandon(),
                 Err(failure) => {
                     self.pool.give(lease);
                     return Err(failure.alone());

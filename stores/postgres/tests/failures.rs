@@ -7,7 +7,7 @@ use orbweaver_engine::store::{Batch, Keyspace, Order, Scope, Store, StoreError};
 use orbweaver_postgres::{PostgresHandle, PostgresStore};
 use orbweaver_servers::{Cut, PostgresServer, Proxy};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a client sends to commit, and what the server answers when it has.
 const COMMIT: &[u8] = b"COMMIT\0";
@@ -32,7 +32,8 @@ impl Behind {
     fn new() -> Self {
         let server = PostgresServer::start(&["fsync=off"]).unwrap();
         let proxy = Proxy::start(server.port()).unwrap();
-        let (store, handle, data) = open(&PostgresServer::url_by("127.0.0.1", proxy.port(), "sslmode=disable"));
+        // The only connection has to be given up before another one is taken.
+        let (store, handle, data) = open(&PostgresServer::url_by("127.0.0.1", proxy.port(), "sslmode=disable&pool=1"));
         Self { server, proxy, store, handle, data }
     }
 
@@ -120,6 +121,34 @@ fn a_commit_that_too_many_others_have_followed_is_reported_as_unknown() {
     });
     assert!(matches!(outcome, Err(StoreError::UnknownOutcome(_))), "{outcome:?}");
     assert_eq!(read(&mut behind.handle, behind.data, b"counter"), Ok(21), "it was committed, and the handle goes on");
+}
+
+#[test]
+fn a_commit_that_nobody_can_be_asked_about_is_reported_as_unknown() {
+    let server = PostgresServer::start(&["fsync=off"]).unwrap();
+    let proxy = Proxy::start(server.port()).unwrap();
+    let (_store, mut handle, data) = open(&PostgresServer::url_by("127.0.0.1", proxy.port(), "sslmode=disable&connect_timeout=1s"));
+    let outcome = increment(&mut handle, data, b"counter", || proxy.cut_once_and_hold(Cut::Answer(COMMIT)));
+    assert!(matches!(outcome, Err(StoreError::UnknownOutcome(_))), "{outcome:?}");
+    proxy.release();
+    assert_eq!(read(&mut handle, data, b"counter"), Ok(1), "it was committed, and the handle goes on");
+}
+
+#[test]
+fn locks_of_a_client_that_falls_silent_are_given_up_by_the_server() {
+    let mut behind = Behind::new();
+    let (_store, mut direct, data) = behind.direct();
+    behind.handle.begin(&Scope::Keys(vec![Bytes::from_static(b"counter")])).unwrap();
+    behind.handle.get(behind.data, b"counter").unwrap();
+    behind.proxy.hold();
+    let start = Instant::now();
+    assert_eq!(increment(&mut direct, data, b"counter", || {}), Ok(()));
+    assert!(start.elapsed() > Duration::from_secs(10), "the lock was held until then");
+    behind.proxy.release();
+    assert!(behind.handle.get(behind.data, b"counter").is_err(), "what the silent client has read is void");
+    behind.handle.rollback();
+    assert_eq!(increment(&mut behind.handle, behind.data, b"counter", || {}), Ok(()));
+    assert_eq!(read(&mut direct, data, b"counter"), Ok(2));
 }
 
 /// Whether the commit is there: its answer was cut, then.

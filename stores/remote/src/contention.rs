@@ -46,9 +46,15 @@ impl Contention {
     pub fn committed(&mut self, outcome: &Result<(), StoreError>) {
         match outcome {
             Ok(()) => self.conflicts.succeeded(),
-            Err(StoreError::Conflict) => self.conflicts.failed(),
+            Err(StoreError::Conflict) => self.collided(),
             Err(_) => {}
         }
+        self.turn = None;
+    }
+
+    /// Notes that a transaction met others before it was committed.
+    pub fn collided(&mut self) {
+        self.conflicts.failed();
         self.turn = None;
     }
 

@@ -2,10 +2,12 @@
 //! that goes with them. They end when they are dropped.
 
 mod etcd;
+mod postgres;
 mod proxy;
 
 pub use etcd::{EtcdCluster, EtcdTls};
-pub use proxy::Proxy;
+pub use postgres::{PostgresServer, PostgresTls};
+pub use proxy::{Cut, Proxy};
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -15,9 +15,21 @@ pub struct Proxy {
     state: Arc<State>,
 }
 
+/// Where a connection ends. What is sent is looked at piece by piece, as it comes; no bytes are in every piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Before the server has got any of the piece in which a client sends these bytes.
+    Request(&'static [u8]),
+    /// When the server has got half of it.
+    HalfOfRequest(&'static [u8]),
+    /// Before the client has got any of the piece in which the server sends these bytes.
+    Answer(&'static [u8]),
+}
+
 #[derive(Default)]
 struct State {
-    cuts_at_answer: AtomicBool,
+    cut: Mutex<Option<Cut>>,
+    holds_at_cut: AtomicBool,
     holds: Mutex<bool>,
     released: Condvar,
     ended: AtomicBool,
@@ -26,6 +38,23 @@ struct State {
 impl State {
     fn holds(&self) -> MutexGuard<'_, bool> {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much of a piece is passed on; the connection ends where that is not all of it.
+    fn passes(&self, piece: &[u8], is_request: bool) -> usize {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let has = |bytes: &[u8]| bytes.is_empty() || piece.windows(bytes.len()).any(|window| window == bytes);
+        let passes = match *cut {
+            Some(Cut::Request(bytes)) if is_request && has(bytes) => 0,
+            Some(Cut::HalfOfRequest(bytes)) if is_request && has(bytes) => piece.len() / 2,
+            Some(Cut::Answer(bytes)) if !is_request && has(bytes) => 0,
+            _ => return piece.len(),
+        };
+        *cut = None;
+        if self.holds_at_cut.swap(false, Ordering::SeqCst) {
+            *self.holds() = true;
+        }
+        passes
     }
 }
 
@@ -59,7 +88,24 @@ impl Proxy {
 
     /// Ends the connection on which the server sends something next, before the client has got any of it.
     pub fn cut_at_the_next_answer(&self) {
-        self.state.cuts_at_answer.store(true, Ordering::SeqCst);
+        self.cut_once(Cut::Answer(b""));
+    }
+
+    /// Ends the connection that comes there next. Replaces what was asked for before and has not come about.
+    pub fn cut_once(&self, cut: Cut) {
+        *self.state.cut.lock().unwrap_or_else(PoisonError::into_inner) = Some(cut);
+    }
+
+    /// As [`Proxy::cut_once`], with a [`Proxy::hold`] at that moment.
+    pub fn cut_once_and_hold(&self, cut: Cut) {
+        self.state.holds_at_cut.store(true, Ordering::SeqCst);
+        self.cut_once(cut);
+    }
+
+    /// Whether a cut that was asked for has come about.
+    #[must_use]
+    pub fn has_cut(&self) -> bool {
+        self.state.cut.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// Keeps what clients send from now on, also of those that give up.
@@ -90,25 +136,27 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<State>) -> io::Result<
     let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
     let requests = Arc::clone(state);
     thread::spawn(move || {
-        pass(from_client, to_server, || {
+        pass(from_client, to_server, |piece| {
             let mut holds = requests.holds();
             while *holds {
                 holds = requests.released.wait(holds).unwrap_or_else(PoisonError::into_inner);
             }
-            true
+            drop(holds);
+            requests.passes(piece, true)
         })
     });
     let answers = Arc::clone(state);
-    thread::spawn(move || pass(server, client, || !answers.cuts_at_answer.swap(false, Ordering::SeqCst)));
+    thread::spawn(move || pass(server, client, |piece| answers.passes(piece, false)));
     Ok(())
 }
 
-/// Passes bytes on while `may_pass` says so; then both connections end.
-fn pass(mut from: TcpStream, mut to: TcpStream, may_pass: impl Fn() -> bool) {
-    let mut piece = vec![0; PIECE_BYTES];
-    while let Ok(length @ 1..) = from.read(&mut piece) {
-        let whole = piece.get(..length).unwrap_or_default();
-        if !may_pass() || to.write_all(whole).is_err() {
+/// Passes bytes on, of each piece as many as `passes` says; when that is not all of them, both connections end.
+fn pass(mut from: TcpStream, mut to: TcpStream, passes: impl Fn(&[u8]) -> usize) {
+    let mut buffer = vec![0; PIECE_BYTES];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        let piece = buffer.get(..length).unwrap_or_default();
+        let passed = passes(piece);
+        if to.write_all(piece.get(..passed).unwrap_or_default()).is_err() || passed < length {
             break;
         }
     }

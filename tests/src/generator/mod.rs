@@ -9,6 +9,7 @@ mod guard;
 mod hashes;
 mod hyperloglog;
 mod keys;
+mod large_sorted_sets;
 mod lists;
 mod malformed;
 mod pubsub;
@@ -87,6 +88,7 @@ fn block(words: &mut Words) -> Block {
         11 => sorted_sets::whole_scan(words),
         12 => hyperloglog::damaged(words),
         13 | 14 => sort::sort(words),
+        15 if words.percent(25) => large_sorted_sets::leaderboard(words),
         _ => vec![Step::new(command(words))],
     };
     if words.percent(5) {

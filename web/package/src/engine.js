@@ -3,7 +3,7 @@
 import { instantiate } from '../engine/engine.js';
 
 /** The keyspaces of Orbweaver's own layout, so that a new database is created in one step. */
-export const KEYSPACES = ['system', 'meta', 'data', 'score', 'expiry', 'garbage', 'field-expiry'];
+export const KEYSPACES = ['system', 'meta', 'data', 'score', 'expiry', 'garbage', 'field-expiry', 'rank'];
 
 const compiled = new Map();
 

@@ -97,7 +97,7 @@ const isRemoved = (record, touched) => touched.deletes.has(identity(record)) || 
 /** @param {InspectedRecord} record @param {{ keyspace: string, start: Uint8Array, end?: Uint8Array }} range */
 const isWithin = ({ keyspace, key }, range) => keyspace === range.keyspace && compare(key, range.start) >= 0 && (!range.end || compare(key, range.end) < 0);
 
-const ORDER = ['meta', 'expiry', 'data', 'score', 'field-expiry', 'garbage', 'system'];
+const ORDER = ['meta', 'expiry', 'data', 'score', 'rank', 'field-expiry', 'garbage', 'system'];
 
 /** @param {Shown[]} all */
 const inOrder = (all) => all.toSorted(({ record: a }, { record: b }) => place(a.keyspace) - place(b.keyspace) || compare(a.key, b.key));

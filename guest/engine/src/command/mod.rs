@@ -9,6 +9,7 @@ pub mod flags;
 mod help;
 pub mod keyspec;
 pub mod options;
+pub mod peers;
 pub mod reference;
 pub mod table;
 

@@ -149,14 +149,15 @@ fn list(session: &mut Session, args: &[Bytes], reply: &mut Reply, topic: Topic) 
         return Err(wrong_subcommand(args));
     }
     let fits = |name: &&Bytes| args.get(2).is_none_or(|pattern| glob::matches(pattern, name, false));
-    let names: Vec<&Bytes> = session.server.subscribers.names(topic).filter(fits).collect();
+    let names = session.server.subscribed_names(topic);
+    let names: Vec<&Bytes> = names.into_iter().filter(fits).collect();
     reply.array(names.len());
     names.into_iter().for_each(|name| reply.bulk(name));
     Ok(())
 }
 
 fn count_patterns(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
-    let count = session.server.subscribers.len(Topic::Pattern);
+    let count = session.server.subscribed_names(Topic::Pattern).len();
     reply.integer(length(count));
     Ok(())
 }
@@ -175,7 +176,7 @@ fn count(session: &mut Session, args: &[Bytes], reply: &mut Reply, topic: Topic)
     reply.array(names.len().saturating_mul(2));
     for name in names {
         reply.bulk(name);
-        reply.integer(length(session.server.subscribers.count(topic, name)));
+        reply.integer(length(session.server.count_subscribers(topic, name)));
     }
     Ok(())
 }

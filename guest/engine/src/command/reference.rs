@@ -14,8 +14,8 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("blmpop", "as BLPOP"),
     (
         "blpop",
-        "elements that another instance on the same store pushes wake nobody; where an instance is lost its clients wait anew, in the order in which \
-         they connected and with their full timeouts",
+        "those who wait on the worker that pushes are served before those on others, and elements of other servers on the store wake nobody; where an \
+         instance is lost its clients wait anew, in the order in which they connected and with their full timeouts",
     ),
     ("brpop", "as BLPOP"),
     ("brpoplpush", "as BLPOP"),
@@ -88,7 +88,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "pkscanrange",
         "a call reads at most 65,536 records or 16 MB, of keys of other types as well: it may return less than LIMIT and still a key to go on with",
     ),
-    ("publish", "reaches the subscribers of this instance of the engine"),
+    ("publish", "reaches the subscribers of this server, not those of others on the same store"),
     (
         "restore",
         "encodings of Redis 2.x to 7.4; streams and modules are refused, so are bytes behind the value, which Redis passes over, and what unpacks to more \
@@ -119,7 +119,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
         "a score of -0 stays -0; Redis makes it 0 in sorted sets of its small encoding, and keeps it in larger ones. Both are equal in every comparison",
     ),
     ("zrandmember", "as HRANDFIELD"),
-    ("zrank", "walks from the nearer end of the sorted set: linear, where Redis is logarithmic"),
+    ("zrank", "logarithmic in the default layout; in those of other systems it walks from the nearer end of the sorted set"),
     ("zrevrank", "as ZRANK"),
     ("zscan", "scores as ZSCORE shows them; Redis shows 17 digits in sorted sets of its large encoding"),
 ];

@@ -20,6 +20,7 @@ pub mod nemo;
 mod open;
 pub mod orbweaver;
 pub mod pass;
+pub mod ranks;
 pub mod records;
 
 pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta, lock_key};
@@ -33,6 +34,7 @@ use bytes::Bytes;
 use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
 use lists::{ListAlgorithm, ListHead};
+use ranks::RankRecords;
 use records::{Record, Records};
 
 /// A key of a store, with its keyspace.
@@ -415,6 +417,11 @@ pub trait Layout {
     /// # Errors
     /// Corrupt records.
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)>;
+
+    /// The records that tell the ranks of large sorted sets; `None` in layouts that find them by walking over the scores.
+    fn rank_records(&self) -> Option<&dyn RankRecords> {
+        None
+    }
 
     /// What lists do.
     fn lists(&self) -> &dyn ListAlgorithm;

@@ -116,19 +116,27 @@ pub struct Collection {
     pub list: ListHead,
     /// The fields of a hash that expire; `None` where none does, and for the other kinds.
     pub expiries: Option<FieldExpiries>,
+    /// How many levels the tree of a sorted set has that tells its ranks; 0 where there is none, and for the other kinds.
+    pub rank_levels: u8,
 }
 
 impl Collection {
     /// An empty collection, which does not exist before it is written with something in it.
     #[must_use]
     pub const fn empty(kind: Kind, version: u64) -> Self {
-        Self { kind, version, count: 0, is_counted: true, list: ListHead::None, expiries: None }
+        Self { kind, version, count: 0, is_counted: true, list: ListHead::None, expiries: None, rank_levels: 0 }
     }
 
     /// The collection as one whose head does not say how many it holds.
     #[must_use]
     pub const fn uncounted(self) -> Self {
         Self { count: u64::MAX, is_counted: false, ..self }
+    }
+
+    /// Whether there are records of an index that only some collections of the kind have.
+    #[must_use]
+    pub const fn has_index(self) -> bool {
+        self.expiries.is_some() || self.rank_levels > 0
     }
 
     /// The collection with `added` more and `removed` fewer in it.

@@ -5,9 +5,11 @@ use super::{MAX_ATTEMPTS, Workspace};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::layout::lists::End;
+use crate::layout::ranks::{Cutting, Tree};
 use crate::layout::{Body, Catalog, Collection, KeyAt, Kind, Meta, New, field_expiry};
 use crate::session::Engine;
 use crate::store::{Scope, StoreError};
+use crate::types::sorted_sets::ranks;
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -18,6 +20,10 @@ const MAX_BYTES: usize = 1 << 20;
 /// Operations for a key besides its records: meta, old and new expiry, those of its next field, what is left of an old
 /// collection, a note.
 const KEY_OPS: usize = 7;
+/// A large sorted set has no more than one node of its tree of ranks for so many members: each is another operation.
+const RECORDS_OF_A_NODE: usize = 64;
+/// Nodes of such a tree that are made in one step: each reads more than a hundred records.
+const NODES_OF_A_STEP: usize = 256;
 
 /// What [`Engine::load`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +33,9 @@ pub struct LoadReport {
     /// Keys that were left out because their time is past.
     pub expired: u64,
 }
+
+/// A sorted set, and what is still to be made of its tree.
+type Grown = (Collection, Option<Cutting>);
 
 /// A validated line, with its number.
 struct Numbered {
@@ -100,7 +109,8 @@ impl Engine {
     /// The records of a value, cut into what one batch may hold.
     fn parts(&self, value: &Value) -> Vec<Range<usize>> {
         let max_bytes = usize::try_from(self.store.limits().max_batch_bytes / 2).unwrap_or(MAX_BYTES).min(MAX_BYTES);
-        let max_records = (self.max_ops().saturating_sub(KEY_OPS) / value.ops_of_a_record()).max(1);
+        let max_ops = self.max_ops().saturating_sub(KEY_OPS);
+        let max_records = (max_ops.saturating_sub(max_ops / RECORDS_OF_A_NODE) / value.ops_of_a_record()).max(1);
         let mut parts = Vec::new();
         let (mut start, mut bytes) = (0, 0);
         for (position, size) in value.record_sizes().enumerate() {
@@ -145,7 +155,8 @@ impl Engine {
                     kind => {
                         workspace.make_way(&at, &mut old)?;
                         let collection = workspace.new_collection(&at, kind, &entry.value)?;
-                        Some(workspace.write_records(&at, collection, &entry.value, 0..usize::MAX)?)
+                        let collection = workspace.write_records(&at, collection, &entry.value, 0..usize::MAX)?;
+                        Some(ranks::grown(&mut workspace.transaction, workspace.layout, collection)?)
                     }
                 };
                 workspace.replace(&at, entry, old.as_ref(), collection)?;
@@ -179,17 +190,25 @@ impl Engine {
         for part in parts {
             let scope = |engine: &Self| Ok(Scope::Keys(vec![note(engine)?]));
             let written = self.transact(scope, |workspace| {
-                let Workspace { transaction, layout, now_ms, .. } = workspace;
-                let is_first = part.start == 0;
                 let at = key_of(workspace.catalog, entry)?;
-                if !is_first && !layout.is_unfinished(transaction, &at, &collection)? {
+                if !workspace.renew(&at, &collection, part.start == 0)? {
                     return Ok(None);
                 }
-                layout.renew_unfinished(transaction, &at, &collection, is_first, *now_ms)?;
                 workspace.write_records(&at, collection, &entry.value, part.clone()).map(Some)
             })?;
             let Some(written) = written else { return Ok(false) };
             collection = written;
+        }
+        let mut growing = Tree::of(self.layout.as_ref(), collection).and_then(|tree| tree.wants());
+        while growing.is_some() {
+            let max_nodes = NODES_OF_A_STEP.min(self.max_ops().saturating_sub(KEY_OPS).max(1));
+            let scope = |engine: &Self| Ok(Scope::Keys(vec![note(engine)?]));
+            let grown = self.transact(scope, |workspace| {
+                let at = key_of(workspace.catalog, entry)?;
+                workspace.grow(&at, collection, growing.clone(), max_nodes)
+            })?;
+            let Some(grown) = grown else { return Ok(false) };
+            (collection, growing) = grown;
         }
         let scope = |engine: &Self| Ok(Scope::Keys(vec![note(engine)?, key_of(&engine.catalog, entry)?.lock_key().clone()]));
         self.transact(scope, |workspace| {
@@ -242,6 +261,28 @@ impl Workspace<'_, '_> {
         };
         let new = Meta { expire_at_ms: entry.expire_at_ms, body };
         self.layout.write(&mut self.transaction, at, old, New::Value(&new), self.now_ms)
+    }
+
+    /// Notes that the collection is still being written; false where the sweep has taken the load for given up.
+    fn renew(&mut self, at: &KeyAt, collection: &Collection, is_first: bool) -> Result<bool> {
+        let Self { transaction, layout, now_ms, .. } = self;
+        if !is_first && !layout.is_unfinished(transaction, at, collection)? {
+            return Ok(false);
+        }
+        layout.renew_unfinished(transaction, at, collection, is_first, *now_ms)?;
+        Ok(true)
+    }
+
+    /// Makes some nodes of the tree of a large sorted set. Returns the collection with them, and where the next step goes on; `None` where
+    /// the sweep has taken the load for given up.
+    fn grow(&mut self, at: &KeyAt, collection: Collection, growing: Option<Cutting>, max_nodes: usize) -> Result<Option<Grown>> {
+        let Some(mut tree) = Tree::of(self.layout, collection) else { return Ok(Some((collection, None))) };
+        // What the note says of the tree must be there before the tree is.
+        if !self.renew(at, &Collection { rank_levels: 1, ..collection }, false)? {
+            return Ok(None);
+        }
+        let growing = tree.grow(&mut self.transaction, growing, max_nodes)?;
+        Ok(Some((tree.set, growing)))
     }
 
     /// Writes the records of a collection whose positions are in `part`. Returns the collection with them.
@@ -312,7 +353,8 @@ impl Value {
     }
 
     fn ops(&self) -> usize {
-        KEY_OPS + self.record_sizes().count() * self.ops_of_a_record()
+        let records = self.record_sizes().count();
+        KEY_OPS + records * self.ops_of_a_record() + records / RECORDS_OF_A_NODE
     }
 }
 

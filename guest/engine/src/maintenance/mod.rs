@@ -14,7 +14,7 @@ use crate::db::Versions;
 use crate::error::{Error, Result};
 use crate::events::{Classes, Events};
 use crate::layout::{Catalog, Expired, Finding, KeyAt, Layout, Swept};
-use crate::session::{Engine, VERSION_BLOCK};
+use crate::session::{Engine, Message, VERSION_BLOCK};
 use crate::store::{Scope, StoreError};
 use crate::transaction::Transaction;
 
@@ -57,7 +57,7 @@ impl Engine {
             told.iter().for_each(|&(class, event)| events.notify(catalog, class, event, &at));
         };
         let result = layout.sweep(store.as_mut(), now_ms, budget, &mut on_expired);
-        happened.append(&mut events.take());
+        happened.extend(events.take().into_iter().map(Message::Event));
         let swept = result?;
         self.server.stats.expired_keys += swept.expired_keys;
         Ok(swept)

@@ -1,7 +1,6 @@
 //! The answers of a call on their way: those to the deliveries, and behind them those to other connections.
 
 use super::Answer;
-use super::pubsub::Push;
 use std::collections::BTreeMap;
 
 /// Answers, found by the position of their delivery or by their connection.
@@ -23,8 +22,8 @@ impl Answers {
         self.list.get_mut(position)
     }
 
-    /// The answer to a connection: a new one where it has not delivered anything.
-    pub fn of(&mut self, connection: u64) -> Option<&mut Answer> {
+    /// Where the answer to a connection is: a new one where it has not delivered anything.
+    pub fn position_of(&mut self, connection: u64) -> usize {
         if self.positions.is_empty() {
             self.positions = self.list.iter().zip(0..).map(|(answer, position)| (answer.connection, position)).collect();
         }
@@ -32,17 +31,20 @@ impl Answers {
         if position == self.list.len() {
             self.list.push(Answer { connection, ..Answer::default() });
         }
+        position
+    }
+
+    /// The answer to a connection: a new one where it has not delivered anything.
+    pub fn of(&mut self, connection: u64) -> Option<&mut Answer> {
+        let position = self.position_of(connection);
         self.list.get_mut(position)
     }
 
-    /// Appends messages to the answers of their connections. Returns how many bytes they are.
-    pub fn push(&mut self, pushes: &[Push]) -> usize {
-        for push in pushes {
-            if let Some(answer) = self.of(push.connection) {
-                answer.output.extend_from_slice(&push.bytes);
-            }
+    /// Appends a message to the answer to a connection.
+    pub fn append(&mut self, connection: u64, message: &[u8]) {
+        if let Some(answer) = self.of(connection) {
+            answer.output.extend_from_slice(message);
         }
-        pushes.iter().map(|push| push.bytes.len()).sum()
     }
 
     /// The answers in their order.

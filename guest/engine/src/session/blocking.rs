@@ -7,8 +7,10 @@
 
 use super::Engine;
 use super::answers::Answers;
+use super::peers::{DbKey, PeerMessage};
 use super::plan::Call;
-use super::run::Runner;
+use super::pubsub::Push;
+use super::run::{Message, Runner};
 use crate::command::Wait;
 use crate::error::Result;
 use crate::layout::{Catalog, KeyAt, Kind, lock_key};
@@ -43,7 +45,7 @@ pub struct Waiter {
     /// What it is.
     pub parked: BlockingCall,
     kind: Kind,
-    keys: Vec<(usize, Bytes)>,
+    keys: Vec<DbKey>,
     deadline_ms: Option<u64>,
 }
 
@@ -63,14 +65,35 @@ pub struct Waiters {
     by_ticket: BTreeMap<u64, Rc<Waiter>>,
     next_ticket: u64,
     by_connection: BTreeMap<u64, u64>,
-    /// Db number and key.
-    by_key: BTreeMap<(usize, Bytes), BTreeSet<u64>>,
+    by_key: BTreeMap<DbKey, BTreeSet<u64>>,
+    /// Keys for which the first has come or the last has gone since other instances were told; `None` where there are none.
+    changed: Option<BTreeSet<DbKey>>,
     by_deadline: BTreeSet<(u64, u64)>,
     /// Replies to those who wait no more, until the call to the engine ends.
     answered: Vec<(Rc<Waiter>, Vec<u8>)>,
 }
 
 impl Waiters {
+    /// None yet. Changes are kept for other instances where there are some.
+    pub(super) fn new(keeps_changes: bool) -> Self {
+        Self { changed: keeps_changes.then(BTreeSet::new), ..Self::default() }
+    }
+
+    /// The keys for which the first has come or the last has gone.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<DbKey> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The keys that are waited for.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &DbKey> {
+        self.by_key.keys()
+    }
+
+    /// Whether anybody waits for a key.
+    pub(super) fn are_for(&self, key: &DbKey) -> bool {
+        self.by_key.contains_key(key)
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.by_ticket.len()
@@ -104,9 +127,13 @@ impl Waiters {
     fn park(&mut self, call: &BlockingCall, wait: Wait) {
         let (ticket, db) = (self.next_ticket, call.call.db);
         self.next_ticket += 1;
-        let keys: Vec<(usize, Bytes)> = wait.keys.iter().map(|key| (db, Bytes::copy_from_slice(key))).collect();
+        let keys: Vec<DbKey> = wait.keys.iter().map(|key| (db, Bytes::copy_from_slice(key))).collect();
         for key in &keys {
-            self.by_key.entry(key.clone()).or_default().insert(ticket);
+            let tickets = self.by_key.entry(key.clone()).or_default();
+            if let Some(changed) = self.changed.as_mut().filter(|_| tickets.is_empty()) {
+                changed.insert(key.clone());
+            }
+            tickets.insert(ticket);
         }
         self.by_deadline.extend(wait.deadline_ms.map(|deadline_ms| (deadline_ms, ticket)));
         self.by_connection.insert(call.connection, ticket);
@@ -121,6 +148,9 @@ impl Waiters {
                 tickets.remove(&ticket);
                 if tickets.is_empty() {
                     self.by_key.remove(key);
+                    if let Some(changed) = &mut self.changed {
+                        changed.insert(key.clone());
+                    }
                 }
             }
         }
@@ -230,17 +260,43 @@ impl Runner<'_, '_> {
     /// Key by key in the order in which they appeared, those who wait for a key in the order in which they came. Who is served may
     /// make keys appear as well.
     pub(super) fn serve_waiters(&mut self, dbs_are_others: bool) -> Result<()> {
-        if dbs_are_others && !self.waiters.is_empty() {
+        if dbs_are_others {
+            if self.server.peers.may_wait() {
+                self.tell_peers(&PeerMessage::DbsExchanged);
+            }
             self.appeared = self.waiters.all_keys(self.catalog);
         }
         while !self.appeared.is_empty() {
             for at in std::mem::take(&mut self.appeared) {
-                for ticket in self.waiters.waiting_for(self.catalog, &at) {
-                    self.serve(ticket, &at)?;
+                let key = self.catalog.db_of(at.space).map(|db| (db, at.key.clone()));
+                if let Some(key) = key.filter(|key| self.server.peers.may_wait_for(key)) {
+                    self.tell_peers(&PeerMessage::Appeared(key));
                 }
+                self.serve_all(&at)?;
             }
         }
         Ok(())
+    }
+
+    /// Serves those who wait for keys that another instance has told of.
+    pub(super) fn wake(&mut self, keys: &[DbKey]) -> Result<()> {
+        for (db, key) in keys {
+            if let Some(&space) = self.catalog.spaces.get(*db) {
+                self.serve_all(&KeyAt::new(space, key.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn serve_all(&mut self, at: &KeyAt) -> Result<()> {
+        let tickets = self.waiters.waiting_for(self.catalog, at);
+        tickets.into_iter().try_for_each(|ticket| self.serve(ticket, at))
+    }
+
+    /// Tells the other instances something when the job is committed.
+    fn tell_peers(&mut self, message: &PeerMessage) {
+        let bytes = self.server.peers.encode(message);
+        self.messages.push(Message::Pushes(vec![Push::Peers(bytes)]));
     }
 
     /// Runs a waiter's call again where the key is what it waits for. A mistake that only shows now, as a destination of the wrong type,

@@ -7,21 +7,23 @@
 mod answers;
 mod blocking;
 mod connection;
+mod peers;
 mod plan;
 mod pubsub;
 mod run;
 mod server;
 
 pub use connection::{Connection, ReplyMode};
+pub(crate) use peers::put_bytes;
+pub use peers::{PeerMessage, Peers};
 pub(crate) use plan::wrong_arity;
 pub use pubsub::{Subscribers, Subscriptions, Topic};
-pub(crate) use run::VERSION_BLOCK;
-pub use server::{Server, Stats};
+pub(crate) use run::{Message, VERSION_BLOCK};
+pub use server::{Server, Stats, Totals};
 
 use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::events::Event;
 use crate::layout::{self, Catalog, Layout};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
@@ -30,9 +32,10 @@ use answers::Answers;
 use blocking::Waiters;
 use bytes::Bytes;
 use connection::Connections;
+use peers::Questions;
 use plan::{Job, Planned, Work};
 use pubsub::Push;
-use run::{Done, Message, Product};
+use run::{Done, Product};
 use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction.
@@ -114,6 +117,8 @@ pub struct Outcome {
     pub wake_after_ms: Option<u64>,
     /// A client asked the server to stop.
     pub shutdown: bool,
+    /// What the other instances on the store are to hear, see [`Engine::hear`]: before the answers are sent. Empty without others.
+    pub for_peers: Vec<u8>,
 }
 
 /// The engine: a store, a layout on it, and the connections that it serves.
@@ -127,13 +132,16 @@ pub struct Engine {
     pub(crate) versions: Versions,
     connections: Connections,
     waiters: Waiters,
+    questions: Questions,
+    /// What other instances have said since the last call.
+    heard: Vec<Bytes>,
     pub(crate) server: Server,
     /// How many requests the next group may hold.
     group_limit: usize,
     /// A group has been committed in this call, or has answered much: what is left is for the next one.
     has_committed: bool,
-    /// What has happened to keys between the calls.
-    pub(crate) happened: Vec<Event>,
+    /// What is to be sent of what has happened between the calls.
+    pub(crate) happened: Vec<Message>,
 }
 
 impl Engine {
@@ -159,7 +167,9 @@ impl Engine {
             catalog_epoch: None,
             versions: Versions::default(),
             connections: Connections::default(),
-            waiters: Waiters::default(),
+            waiters: Waiters::new(server.peers.exist()),
+            questions: Questions::default(),
+            heard: Vec::new(),
             server,
             group_limit: MAX_GROUP,
             has_committed: false,
@@ -190,6 +200,7 @@ impl Engine {
             self.server.subscribers.remove_all(connection, &removed.subscriptions);
         }
         self.waiters.forget(connection);
+        self.questions.forget(connection);
         self.server.connected_clients = self.connections.len();
     }
 
@@ -210,6 +221,7 @@ impl Engine {
             let next = self.exchange_once(&left);
             outcome.shutdown |= next.shutdown;
             outcome.wake_after_ms = next.wake_after_ms;
+            outcome.for_peers.extend_from_slice(&next.for_peers);
             for answer in next.answers {
                 match outcome.answers.iter_mut().find(|before| before.connection == answer.connection) {
                     Some(before) => before.go_on(answer),
@@ -228,16 +240,21 @@ impl Engine {
         let mut group: Vec<Job> = Vec::new();
         self.has_committed = false;
         self.waiters.time_out(now_ms);
-        for event in std::mem::take(&mut self.happened) {
-            self.send(&[Message::Event(event)], &mut answers);
+        let happened = std::mem::take(&mut self.happened);
+        self.send(&happened, &mut answers);
+        if self.server.peers.exist() {
+            let appeared = self.act_on_what_was_heard(now_ms, &mut answers);
+            group.extend(Job::wake(appeared));
+            self.run_answered(now_ms, &mut answers);
         }
         for (position, delivery) in deliveries.iter().enumerate() {
             let connection = delivery.connection;
-            if self.connections.get(connection).is_some() && !self.waiters.holds(connection) {
+            let waits = self.waiters.holds(connection) || self.questions.hold(connection);
+            if self.connections.get(connection).is_some() && !waits {
                 self.take_requests(delivery, position, now_ms, &mut group, &mut answers);
             } else if let Some(answer) = answers.at(position) {
-                if self.waiters.holds(connection) {
-                    answer.needed = BLOCKED;
+                if waits {
+                    answer.needed = if self.questions.is_answered(connection) { 0 } else { BLOCKED };
                     continue;
                 }
                 // Nobody has announced it, or it is forgotten: there is nothing to go on with.
@@ -253,8 +270,9 @@ impl Engine {
             answer.state = self.connections.get(answer.connection).and_then(Connection::take_changed_state);
         }
         // A wait ends when the clock is past its deadline.
-        let wake_after_ms = self.waiters.first_deadline_ms().map(|at| at.saturating_sub(now_ms).saturating_add(1));
-        Outcome { answers, wake_after_ms, shutdown: std::mem::take(&mut self.server.shutdown) }
+        let deadlines_ms = [self.waiters.first_deadline_ms(), self.questions.first_deadline_ms()];
+        let wake_after_ms = deadlines_ms.into_iter().flatten().min().map(|at| at.saturating_sub(now_ms).saturating_add(1));
+        Outcome { answers, wake_after_ms, shutdown: std::mem::take(&mut self.server.shutdown), for_peers: self.tell_peers() }
     }
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
@@ -288,7 +306,17 @@ impl Engine {
                         self.finish(group, now_ms, answers);
                         continue;
                     }
+                    let asks = self.server.peers.exist() && plan::concerns_peers(&args, connection);
+                    if asks && !group.is_empty() {
+                        self.finish(group, now_ms, answers);
+                        continue;
+                    }
                     self.server.stats.commands_processed += u64::from(!args.is_empty());
+                    if asks {
+                        self.ask_peers(delivery.connection, &args, used, now_ms);
+                        needed = BLOCKED;
+                        break;
+                    }
                     if plan::is_http(&args) {
                         connection.mute = true;
                         self.connections.close(delivery.connection);
@@ -366,11 +394,24 @@ impl Engine {
         let mut bytes = 0;
         for message in messages {
             bytes += match message {
-                Message::Pushes(pushes) => answers.push(pushes),
-                Message::Event(event) => answers.push(&pubsub::publish_event(&self.server, &mut self.connections, event)),
+                Message::Pushes(pushes) => self.push(pushes, answers),
+                Message::Event(event) => {
+                    let pushes = pubsub::publish_event(&self.server, &mut self.connections, event);
+                    self.push(&pushes, answers)
+                }
             };
         }
         bytes
+    }
+
+    fn push(&mut self, pushes: &[Push], answers: &mut Answers) -> usize {
+        for push in pushes {
+            match push {
+                Push::Client { connection, bytes } => answers.append(*connection, bytes),
+                Push::Peers(messages) => self.server.peers.tell_encoded(messages),
+            }
+        }
+        pushes.iter().map(Push::len).sum()
     }
 
     /// Marks the answers of connections that are to be closed, and adds those of connections that delivered nothing.
@@ -453,9 +494,10 @@ impl Session<'_> {
     /// Sends a message to all who have subscribed to a channel of the topic, once the command has run. Returns how many messages
     /// that are.
     pub fn publish(&mut self, topic: Topic, channel: &Bytes, message: &Bytes) -> usize {
-        let mut pushes = pubsub::publish(self.server, self.connections, topic, channel, message);
-        let receivers = pushes.len();
-        self.pushes.append(&mut pushes);
+        let here = pubsub::publish_here(self.server, self.connections, topic, channel, message);
+        let receivers = here.len() + self.server.peers.count_receivers(topic, channel);
+        self.pushes.extend(here);
+        self.pushes.extend(pubsub::publish_there(self.server, topic, channel, message));
         receivers
     }
 }

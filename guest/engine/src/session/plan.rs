@@ -2,15 +2,17 @@
 //! what touches data becomes a job that may be run again.
 
 use super::blocking::BlockingCall;
-use super::{Engine, MAX_MESSAGE_BYTES, Session};
+use super::{Engine, MAX_MESSAGE_BYTES};
 use crate::command::flags::Flags;
-use crate::command::{Command, Run, TransactionCommand, table};
+use crate::command::{Command, Run, TransactionCommand, peers, table};
 use crate::error::{self, Error, Result};
 use crate::resp::reply::{Protocol, Reply};
 use crate::session::connection::{Connection, ReplyMode};
+use crate::session::peers::DbKey;
 use crate::session::pubsub::Push;
 use crate::typed::{Access, Operations};
 use bytes::Bytes;
+use std::collections::BTreeSet;
 
 /// A request on its way: what is to be run, and whom the reply is for.
 pub struct Job {
@@ -23,6 +25,9 @@ pub struct Job {
     /// What is to be done.
     pub work: Work,
 }
+
+/// [`Job::delivery`] of a job that no delivery brought.
+const NO_DELIVERY: usize = usize::MAX;
 
 /// What a job does.
 pub enum Work {
@@ -57,8 +62,23 @@ pub enum Work {
         /// The keys.
         keys: Vec<Bytes>,
     },
+    /// Those who wait for keys look whether they are there: other instances say so.
+    Wake(Vec<DbKey>),
     /// Operations of the typed interfaces, together.
     Operations(Operations),
+}
+
+impl Job {
+    /// A job that lets those who wait for these keys look for them; `None` for no keys. It has no reply.
+    pub(super) fn wake(keys: BTreeSet<DbKey>) -> Option<Self> {
+        let work = Work::Wake(keys.into_iter().collect());
+        (!matches!(&work, Work::Wake(keys) if keys.is_empty())).then_some(Self {
+            delivery: NO_DELIVERY,
+            silent: true,
+            protocol: Protocol::Resp2,
+            work,
+        })
+    }
 }
 
 impl Work {
@@ -66,7 +86,8 @@ impl Work {
     pub fn reply(&self) -> Option<&[u8]> {
         match self {
             Self::Answered(reply) | Self::Pushed(reply) | Self::Published { reply, .. } => Some(reply),
-            Self::Call(_) | Self::Blocking(_) | Self::Transaction { .. } | Self::Watch { .. } | Self::Operations(_) => None,
+            Self::Call(_) | Self::Blocking(_) | Self::Transaction { .. } => None,
+            Self::Watch { .. } | Self::Wake(_) | Self::Operations(_) => None,
         }
     }
 }
@@ -189,12 +210,19 @@ pub fn must_see_the_outcome_so_far(args: &[Bytes], connection: &Connection, are_
     is(args, "config") || (is_client(args) && are_waits()) || (notifies && subscribes())
 }
 
+/// Whether the request is to be run once the other instances have said what they have to say to it: it concerns their connections, too,
+/// and runs at once.
+pub fn concerns_peers(args: &[Bytes], connection: &Connection) -> bool {
+    let command = look_up(args).ok().filter(|command| peers::concerns_peers(command));
+    command.is_some() && connection.authenticated && connection.queue.is_none() && !connection.awaits_only_messages()
+}
+
 /// Whether the work needs a transaction to itself: WATCH reads revisions, which others must not change unseen; an exclusive command
 /// would make every command beside it exclusive, too. Messages that are many bytes for all receivers together do not wait for others.
 fn is_alone(work: &Work) -> bool {
     match work {
-        Work::Answered(_) | Work::Pushed(_) | Work::Blocking(_) => false,
-        Work::Published { pushes, .. } => pushes.iter().map(|push| push.bytes.len()).sum::<usize>() > MAX_MESSAGE_BYTES,
+        Work::Answered(_) | Work::Pushed(_) | Work::Blocking(_) | Work::Wake(_) => false,
+        Work::Published { pushes, .. } => pushes.iter().map(Push::len).sum::<usize>() > MAX_MESSAGE_BYTES,
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
@@ -337,10 +365,7 @@ impl Engine {
             Run::Data(_) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
             Run::Container => Err(wrong_arity(command.name)),
             Run::Session(run) | Run::Subscription(run) => {
-                let Self { connections, waiters, server, environment, .. } = self;
-                let environment = environment.as_mut();
-                let pushes = Vec::new();
-                let mut session = Session { id, connections, waiters, server, environment, now_ms, within_exec, pushes };
+                let mut session = self.session(id, now_ms, within_exec);
                 let mut reply = Reply::new(protocol);
                 run(&mut session, &args, &mut reply)?;
                 let (reply, pushes) = (reply.into_bytes(), session.pushes);

@@ -1,10 +1,12 @@
 //! Publish and subscribe: who has subscribed to what, and the messages for them.
 //!
 //! A connection knows its own subscriptions (they are a part of its state, and go with it into another instance), and
-//! [`Subscribers`] knows the connections of each channel. What is published reaches the subscribers of this instance.
+//! [`Subscribers`] knows the connections of each channel. What is published reaches them, and, where other instances work on the same
+//! store, those of the others ([`super::peers`]).
 
 use super::Server;
 use super::connection::Connections;
+use super::peers::PeerMessage;
 use crate::codec::{Flaw, Reader};
 use crate::events::{Classes, Event};
 use crate::glob;
@@ -14,7 +16,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one subscribes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// A channel.
     Channel,
@@ -25,19 +27,19 @@ pub enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::ShardChannel];
+    pub(super) const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::ShardChannel];
 }
 
 /// Something for each topic.
 #[derive(Clone, Debug, Default)]
-struct ByTopic<T> {
+pub(super) struct ByTopic<T> {
     channels: T,
     patterns: T,
     shard_channels: T,
 }
 
 impl<T> ByTopic<T> {
-    const fn of(&self, topic: Topic) -> &T {
+    pub(super) const fn of(&self, topic: Topic) -> &T {
         match topic {
             Topic::Channel => &self.channels,
             Topic::Pattern => &self.patterns,
@@ -45,7 +47,7 @@ impl<T> ByTopic<T> {
         }
     }
 
-    const fn of_mut(&mut self, topic: Topic) -> &mut T {
+    pub(super) const fn of_mut(&mut self, topic: Topic) -> &mut T {
         match topic {
             Topic::Channel => &mut self.channels,
             Topic::Pattern => &mut self.patterns,
@@ -103,30 +105,50 @@ impl Subscriptions {
 
 /// The connections by what they have subscribed to. Nothing is kept of a name without subscribers.
 #[derive(Clone, Debug, Default)]
-pub struct Subscribers(ByTopic<BTreeMap<Bytes, BTreeSet<u64>>>);
+pub struct Subscribers {
+    names: ByTopic<BTreeMap<Bytes, BTreeSet<u64>>>,
+    /// Names whose subscribers have changed since other instances were told; `None` where there are none.
+    changed: Option<BTreeSet<(Topic, Bytes)>>,
+}
 
 impl Subscribers {
+    /// None yet. Changes are kept for other instances where there are some.
+    pub(super) fn new(keeps_changes: bool) -> Self {
+        Self { changed: keeps_changes.then(BTreeSet::new), ..Self::default() }
+    }
+
+    /// The names whose subscribers have changed.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<(Topic, Bytes)> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note_change(&mut self, topic: Topic, name: &Bytes) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert((topic, name.clone()));
+        }
+    }
+
     /// How many names of a topic have subscribers.
     #[must_use]
     pub fn len(&self, topic: Topic) -> usize {
-        self.0.of(topic).len()
+        self.names.of(topic).len()
     }
 
     /// Whether nobody has subscribed to anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        Topic::ALL.into_iter().all(|topic| self.0.of(topic).is_empty())
+        Topic::ALL.into_iter().all(|topic| self.names.of(topic).is_empty())
     }
 
     /// The names of a topic that have subscribers, in byte order.
     pub fn names(&self, topic: Topic) -> impl Iterator<Item = &Bytes> {
-        self.0.of(topic).keys()
+        self.names.of(topic).keys()
     }
 
     /// How many connections have subscribed to this name.
     #[must_use]
     pub fn count(&self, topic: Topic, name: &[u8]) -> usize {
-        self.0.of(topic).get(name).map_or(0, BTreeSet::len)
+        self.names.of(topic).get(name).map_or(0, BTreeSet::len)
     }
 
     /// Notes all subscriptions of a connection that another instance has left.
@@ -144,11 +166,13 @@ impl Subscribers {
     }
 
     fn add(&mut self, topic: Topic, name: &Bytes, connection: u64) {
-        self.0.of_mut(topic).entry(name.clone()).or_default().insert(connection);
+        self.names.of_mut(topic).entry(name.clone()).or_default().insert(connection);
+        self.note_change(topic, name);
     }
 
     fn remove(&mut self, topic: Topic, name: &Bytes, connection: u64) {
-        let names = self.0.of_mut(topic);
+        self.note_change(topic, name);
+        let names = self.names.of_mut(topic);
         if let Some(connections) = names.get_mut(name) {
             connections.remove(&connection);
             if connections.is_empty() {
@@ -158,13 +182,26 @@ impl Subscribers {
     }
 }
 
-/// Bytes that a connection gets without having asked for them.
+/// Something that is sent without having been asked for.
 #[derive(Clone, Debug)]
-pub struct Push {
-    /// The connection.
-    pub connection: u64,
-    /// A message in the connection's protocol.
-    pub bytes: Bytes,
+pub enum Push {
+    /// To a connection of this instance.
+    Client {
+        /// The connection.
+        connection: u64,
+        /// A message in the connection's protocol.
+        bytes: Bytes,
+    },
+    /// Messages to the other instances, as [`super::peers::PeerMessage`] encodes them.
+    Peers(Bytes),
+}
+
+impl Push {
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        let (Self::Client { bytes, .. } | Self::Peers(bytes)) = self;
+        bytes.len()
+    }
 }
 
 /// Subscribes a connection, if it has not yet.
@@ -186,9 +223,9 @@ pub fn unsubscribe(connections: &mut Connections, server: &mut Server, id: u64, 
 }
 
 /// The messages for all who have subscribed to a channel (or, with [`Topic::ShardChannel`], to a channel of a shard), and for those
-/// with a pattern that it matches: one for each of their subscriptions.
-pub fn publish(server: &Server, connections: &mut Connections, topic: Topic, channel: &Bytes, message: &Bytes) -> Vec<Push> {
-    let Subscribers(by_topic) = &server.subscribers;
+/// with a pattern that it matches: one for each of their subscriptions. For connections of this instance.
+pub fn publish_here(server: &Server, connections: &mut Connections, topic: Topic, channel: &Bytes, message: &Bytes) -> Vec<Push> {
+    let by_topic = &server.subscribers.names;
     let mut pushes = Vec::new();
     if let Some(ids) = by_topic.of(topic).get(channel) {
         let word = if topic == Topic::ShardChannel { "smessage" } else { "message" };
@@ -200,6 +237,12 @@ pub fn publish(server: &Server, connections: &mut Connections, topic: Topic, cha
         }
     }
     pushes
+}
+
+/// The same for connections of other instances, where there may be any.
+pub fn publish_there(server: &Server, topic: Topic, channel: &Bytes, message: &Bytes) -> Option<Push> {
+    let published = || PeerMessage::Published { topic, channel: channel.clone(), message: message.clone() };
+    server.peers.may_receive(topic, channel).then(|| Push::Peers(server.peers.encode(&published())))
 }
 
 /// One message for each of the connections; it is encoded once for each protocol. Who is about to be closed gets none.
@@ -214,7 +257,7 @@ fn push_to(connections: &mut Connections, ids: &BTreeSet<u64>, words: &[&[u8]], 
     for &id in ids {
         if let Some(connection) = connections.get(id).filter(|connection| !connection.closing) {
             let bytes = if connection.protocol == Protocol::Resp2 { &*resp2 } else { &*resp3 };
-            pushes.push(Push { connection: id, bytes: bytes.clone() });
+            pushes.push(Push::Client { connection: id, bytes: bytes.clone() });
         }
     }
 }
@@ -225,13 +268,16 @@ pub fn publish_event(server: &Server, connections: &mut Connections, event: &Eve
     let wanted = server.settings.notify_keyspace_events;
     let name = Bytes::from_static(name.as_bytes());
     let mut pushes = Vec::new();
+    let mut publish = |channel: Vec<u8>, message: &Bytes| {
+        let channel = Bytes::from(channel);
+        pushes.extend(publish_here(server, connections, Topic::Channel, &channel, message));
+        pushes.extend(publish_there(server, Topic::Channel, &channel, message));
+    };
     if wanted.has(Classes::KEYSPACE) {
-        let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
-        pushes = publish(server, connections, Topic::Channel, &channel.into(), &name);
+        publish([format!("__keyspace@{db}__:").as_bytes(), key].concat(), &name);
     }
     if wanted.has(Classes::KEYEVENT) {
-        let channel = [format!("__keyevent@{db}__:").as_bytes(), &name].concat();
-        pushes.append(&mut publish(server, connections, Topic::Channel, &channel.into(), key));
+        publish([format!("__keyevent@{db}__:").as_bytes(), &name].concat(), key);
     }
     pushes
 }

@@ -72,11 +72,7 @@ impl Engine {
             // A job of operations has outcomes.
             return Ok(Vec::new());
         };
-        self.happened.extend(messages.into_iter().filter_map(|message| match message {
-            Message::Event(event) => Some(event),
-            // Nobody publishes in operations.
-            Message::Pushes(_) => None,
-        }));
+        self.happened.extend(messages);
         outcomes
     }
 
@@ -192,6 +188,7 @@ impl Engine {
                     Err(error) => runner.server.error(&mut reply, &error),
                 },
                 Work::Operations(operations) => outcomes = Some(Product::Outcomes(runner.operate(operations)?)),
+                Work::Wake(keys) => runner.wake(keys)?,
             }
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
             runner.serve_waiters(dbs_are_others)?;
@@ -354,6 +351,10 @@ impl<'j> Needs<'j> {
                 parts.iter().for_each(|part| self.add(part));
                 self.others.extend(watched.iter().map(|watched| watched.lock_key.clone()));
             }
+            Work::Wake(keys) => {
+                self.writes = true;
+                keys.iter().for_each(|(db, key)| self.name(*db, std::iter::once(key), None));
+            }
             Work::Operations(operations) => {
                 self.writes |= operations.has(Access::Write);
                 self.exclusive |= operations.has(Access::Exclusive);
@@ -392,7 +393,7 @@ pub(super) struct Runner<'e, 's> {
     /// What the command that runs does to keys.
     events: Events,
     /// What the job that runs sends.
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
 }
 
 impl<'s> Runner<'_, 's> {
@@ -429,6 +430,7 @@ impl<'s> Runner<'_, 's> {
 
     /// The db with that number, and the server beside it.
     pub(super) fn db(&mut self, index: usize) -> (Db<'_, 's>, &mut Server) {
+        let may_wake = !self.waiters.is_empty() || self.server.peers.may_wait();
         let db = Db {
             transaction: &mut self.transaction,
             layout: self.layout,
@@ -440,7 +442,7 @@ impl<'s> Runner<'_, 's> {
             now_ms: self.layout.expiry_rules().clock(self.now_ms),
             clock_ms: self.now_ms,
             index,
-            appeared: (!self.waiters.is_empty()).then_some(&mut self.appeared),
+            appeared: may_wake.then_some(&mut self.appeared),
         };
         (db, &mut *self.server)
     }
@@ -490,8 +492,8 @@ impl<'s> Runner<'_, 's> {
                 Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
                 // Nothing waits in here: what a blocking command would say where it may not is its reply.
                 Work::Call(call) => drop(self.call(call, reply)?),
-                // A transaction holds no transactions, and no client sends operations.
-                Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Operations(_) => {}
+                // A transaction holds no transactions, and no client sends operations or wakes others.
+                Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Wake(_) | Work::Operations(_) => {}
             }
         }
         Ok(())

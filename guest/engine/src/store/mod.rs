@@ -15,6 +15,7 @@
 
 mod batch;
 pub mod conformance;
+pub mod counting;
 mod error;
 pub mod fault;
 mod memory;

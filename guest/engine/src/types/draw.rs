@@ -1,7 +1,8 @@
 //! Drawing records of a collection at random, each with the same probability. `docs/sampling.md` says what was weighed.
 //!
 //! A store in byte order has no positions to jump to. So ranks are drawn, and the collection is read up to them, each half from
-//! its own end: a quarter of the records on average for a single draw, nearly all of them for many. What is
+//! its own end: a quarter of the records on average for a single draw, nearly all of them for many. Where an index leads to ranks, a
+//! few draws from many records go by it. What is
 //! drawn with repetition is held in memory; of different records only the ranks are.
 
 use crate::db::Db;
@@ -14,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Most draws with repetition: what is above would only fill the memory.
 const MAX_REPEATED: u64 = 1 << 20;
+
+/// Records that it takes to find the one at a rank where there is a way to it, about.
+const RECORDS_OF_A_SEEK: u64 = 128;
 
 /// How many records are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +39,12 @@ pub struct Urn<'u> {
     pub total: u64,
     /// Which of the records they are; `None`: all.
     pub only: Option<&'u Only<'u>>,
+    /// How to come to one by its rank without a walk over those before it; `None`: in no way.
+    pub seek: Option<&'u Seek<'u>>,
 }
+
+/// The record at a rank; `None` where there are not so many.
+pub type Seek<'s> = dyn Fn(&mut Db, u64) -> Result<Option<Record>> + 's;
 
 /// Whether a record is drawn from.
 pub type Only<'o> = dyn Fn(&Record) -> Result<bool> + 'o;
@@ -98,6 +107,15 @@ type VisitRank<'v> = dyn FnMut(u64, &Record) -> Result<()> + 'v;
 
 /// Visits the records of an urn at these positions.
 fn at_ranks(db: &mut Db, urn: &Urn<'_>, ranks: BTreeSet<u64>, visit: &mut VisitRank<'_>) -> Result<()> {
+    let sought = u64::try_from(ranks.len()).unwrap_or(u64::MAX).saturating_mul(RECORDS_OF_A_SEEK);
+    if let Some(seek) = urn.seek.filter(|_| sought < urn.total / 4) {
+        for rank in ranks {
+            if let Some(record) = seek(db, rank)? {
+                visit(rank, &record)?;
+            }
+        }
+        return Ok(());
+    }
     let mut front = ranks;
     let back = front.split_off(&(urn.total / 2));
     at_distances(db, urn, Direction::Forward, &front, visit)?;

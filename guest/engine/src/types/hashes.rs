@@ -189,7 +189,7 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes,
     };
     let is_live = |record: &Record| Ok(live(record)?.is_some());
     let only: Option<&Only<'_>> = if hash.is_counted && total == hash.count { None } else { Some(&is_live) };
-    draw::records(db, &Urn { records: &records, total, only }, draw, &mut |record| {
+    draw::records(db, &Urn { records: &records, total, only, seek: None }, draw, &mut |record| {
         if let Some(found) = live(record)? {
             visit(&layout.decode_field(&record.key)?, &found.value);
         }

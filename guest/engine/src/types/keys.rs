@@ -9,6 +9,7 @@ use crate::layout::records::{Record, Records};
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, Names, field_expiry};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::{Direction, prefix_end};
+use crate::types::sorted_sets::ranks;
 use bytes::Bytes;
 use std::ops::{ControlFlow, Range};
 
@@ -189,7 +190,7 @@ fn copy_records(db: &mut Db, from: &KeyAt, source: &Collection, to: &KeyAt, mut 
         }
         target = target.changed_by(1, 0);
     }
-    Ok(Collection { expiries: source.expiries, ..target })
+    ranks::grown(db.transaction, layout, Collection { expiries: source.expiries, ..target })
 }
 
 /// The records of the space's user keys that begin with `prefix`, from `start` on: of one kind where the layout keeps kinds apart.

@@ -112,7 +112,7 @@ pub fn move_member(db: &mut Db, from: &KeyAt, to: &KeyAt, member: &Bytes) -> Res
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)) -> Result<()> {
     let Some((_, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     let (layout, records) = (db.layout, db.layout.members(at, &set));
-    draw::records(db, &Urn { records: &records, total: set.count, only: None }, draw, &mut |record| {
+    draw::records(db, &Urn { records: &records, total: set.count, only: None, seek: None }, draw, &mut |record| {
         visit(&layout.decode_member(&record.key)?);
         Ok(())
     })
@@ -132,7 +132,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -
     }
     let (layout, records) = (db.layout, db.layout.members(at, &set));
     let mut popped = Vec::new();
-    draw::records(db, &Urn { records: &records, total: set.count, only: None }, Draw::Distinct(count), &mut |record| {
+    draw::records(db, &Urn { records: &records, total: set.count, only: None, seek: None }, Draw::Distinct(count), &mut |record| {
         let member = layout.decode_member(&record.key)?;
         visit(&member);
         // A copy: a slice would keep the whole page that it came with.

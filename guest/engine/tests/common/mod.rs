@@ -26,7 +26,12 @@ impl Clock {
     /// A clock, and what moves it.
     pub fn new() -> (Self, Rc<Cell<u64>>) {
         let now_ms = Rc::new(Cell::new(1_700_000_000_000));
-        (Self { now_ms: Rc::clone(&now_ms), random: HeldEnvironment::new(0, 1) }, now_ms)
+        (Self::at(&now_ms), now_ms)
+    }
+
+    /// A clock that shows what somebody else sets.
+    pub fn at(now_ms: &Rc<Cell<u64>>) -> Self {
+        Self { now_ms: Rc::clone(now_ms), random: HeldEnvironment::new(0, 1) }
     }
 }
 

@@ -155,7 +155,7 @@ impl Keeper {
     }
 }
 
-pub const NOTHING: &str = "meta 0, data 0, score 0, expiry 0, garbage 0, field-expiry 0";
+pub const NOTHING: &str = "meta 0, data 0, score 0, expiry 0, garbage 0, field-expiry 0, rank 0";
 
 /// A line of a dump.
 pub fn line(db: u64, key: &str, expire_at_ms: Option<u64>, value: &str) -> String {

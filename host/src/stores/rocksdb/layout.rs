@@ -56,6 +56,7 @@ const ORBWEAVER: &[Plan] = &[plan(
         ("expiry", Order::Bytes),
         ("garbage", Order::Bytes),
         ("field-expiry", Order::Bytes),
+        ("rank", Order::Bytes),
     ],
 )];
 

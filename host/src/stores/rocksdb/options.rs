@@ -56,7 +56,7 @@ impl Default for RocksOptions {
 }
 
 /// In these keyspaces of our own layout the first bytes of a key name the structure that it belongs to, and most scans stay within one.
-const PREFIXED: [&str; 2] = ["data", "score"];
+const PREFIXED: [&str; 3] = ["data", "score", "rank"];
 
 /// Length of that name.
 pub const PREFIX_BYTES: usize = 8;

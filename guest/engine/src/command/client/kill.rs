@@ -3,11 +3,15 @@
 use super::arg;
 use super::list::{ClientType, local_address};
 use crate::command::options::{is_word, length};
+use crate::command::peers::{count_answer, sum_of_answers};
 use crate::error::{Error, Result, repeated, texts};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
 use crate::session::{Connection, Session};
 use bytes::Bytes;
+
+/// How many arguments CLIENT KILL with an address alone has.
+const OLD_FORM: usize = 3;
 
 /// Which connections to close: those that fit every filter.
 struct Filter<'a> {
@@ -19,6 +23,14 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
+    /// What the arguments of CLIENT KILL say.
+    fn of(args: &'a [Bytes]) -> Result<Self> {
+        if args.len() == OLD_FORM {
+            return Ok(Self { id: None, client_type: None, address: Some(arg(args, 2)), local_address: None, skip_me: false });
+        }
+        Self::parse(args.get(2..).unwrap_or_default())
+    }
+
     fn parse(options: &'a [Bytes]) -> Result<Self> {
         let mut filter = Self { id: None, client_type: None, address: None, local_address: None, skip_me: true };
         for option in options.chunks(2) {
@@ -57,12 +69,23 @@ impl<'a> Filter<'a> {
 
 /// `CLIENT KILL addr`, or `CLIENT KILL filter value [filter value ...]`.
 pub fn kill(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
-    let old_form = args.len() == 3;
-    let filter = if old_form {
-        Filter { id: None, client_type: None, address: Some(arg(args, 2)), local_address: None, skip_me: false }
-    } else {
-        Filter::parse(args.get(2..).unwrap_or_default())?
-    };
+    let here = close_fitting(session, &Filter::of(args)?);
+    let count = here + sum_of_answers(session.server);
+    match (args.len() == OLD_FORM, count) {
+        (true, 0) => return Err(Error::client("ERR No such client")),
+        (true, _) => reply.ok(),
+        (false, count) => reply.integer(length(count)),
+    }
+    Ok(())
+}
+
+/// This instance's part of CLIENT KILL on another one.
+pub fn kill_here(session: &mut Session, args: &[Bytes]) -> Vec<u8> {
+    count_answer(Filter::of(args).map_or(0, |filter| close_fitting(session, &filter)))
+}
+
+/// Marks the connections that fit and returns how many they are.
+fn close_fitting(session: &mut Session, filter: &Filter) -> usize {
     let (own_id, local_address) = (session.id, local_address(session.server).to_owned());
     let open = session.connections.iter().filter(|connection| !connection.closing);
     let fitting = open.filter(|connection| filter.fits(connection, &local_address, own_id));
@@ -71,10 +94,5 @@ pub fn kill(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<
         session.connections.close(connection);
         session.waiters.forget(connection);
     }
-    match (old_form, killed.len()) {
-        (true, 0) => return Err(Error::client("ERR No such client")),
-        (true, _) => reply.ok(),
-        (false, count) => reply.integer(length(count)),
-    }
-    Ok(())
+    killed.len()
 }

@@ -1,11 +1,13 @@
 //! CLIENT LIST and CLIENT INFO.
 
+use crate::codec::{Flaw, Reader};
 use crate::command::options::is_word;
 use crate::error::{Error, Result, repeated, texts};
 use crate::number::parse_i64;
 use crate::resp::reply::{Protocol, Reply};
-use crate::session::{Connection, Server, Session, Topic};
-use bytes::Bytes;
+use crate::session::{Connection, Server, Session, Topic, put_bytes};
+use bytes::{BufMut, Bytes};
+use std::collections::BTreeMap;
 
 /// Which clients are meant. There are no replicas and no masters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,28 +51,65 @@ pub fn local_address(server: &Server) -> &str {
 
 /// `CLIENT LIST [TYPE type] [ID id ...]`.
 pub fn list(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<()> {
-    let (now_ms, local_address) = (session.now_ms, local_address(session.server).to_owned());
-    let waiters = &*session.waiters;
-    let show = |connection: &mut Connection| line(connection, waiters.is_waiting(connection.id), &local_address, now_ms);
+    let mut rows = rows(session);
+    let others = session.server.peers.answers.iter().filter_map(|answer| decode_rows(answer).ok());
+    rows.extend(others.flatten());
     let mut lines = String::new();
     match args.get(2..).unwrap_or_default() {
-        [] => lines.extend(session.connections.iter().map(show)),
+        [] => lines.extend(rows.into_values().map(|row| row.line)),
         [option, name] if is_word(option, "type") => {
             let wanted = ClientType::parse(name)?;
-            let fitting = session.connections.iter().filter(|connection| ClientType::of(connection) == wanted);
-            lines.extend(fitting.map(show));
+            lines.extend(rows.into_values().filter(|row| row.client_type == wanted).map(|row| row.line));
         }
         [option, ids @ ..] if is_word(option, "id") && !ids.is_empty() => {
             for id in ids {
                 let id = parse_i64(id).ok_or(Error::client("ERR Invalid client ID"))?;
-                let connection = u64::try_from(id).ok().and_then(|id| session.connections.get(id));
-                lines.extend(connection.map(show));
+                let row = u64::try_from(id).ok().and_then(|id| rows.get(&id));
+                lines.extend(row.map(|row| row.line.as_str()));
             }
         }
         _ => return Err(texts::SYNTAX),
     }
     reply.verbatim("txt", &lines);
     Ok(())
+}
+
+/// A connection in CLIENT LIST.
+struct Row {
+    client_type: ClientType,
+    line: String,
+}
+
+/// The connections of this instance by their numbers.
+fn rows(session: &mut Session) -> BTreeMap<u64, Row> {
+    let (now_ms, local_address) = (session.now_ms, local_address(session.server).to_owned());
+    let waiters = &*session.waiters;
+    let row = |connection: &mut Connection| {
+        let line = line(connection, waiters.is_waiting(connection.id), &local_address, now_ms);
+        (connection.id, Row { client_type: ClientType::of(connection), line })
+    };
+    session.connections.iter().map(row).collect()
+}
+
+/// The connections of this instance, for CLIENT LIST on another one: `(id u64 | has subscriptions u8 | length u32 | line)*`.
+pub fn list_here(session: &mut Session, _: &[Bytes]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (id, Row { client_type, line }) in rows(session) {
+        bytes.put_u64(id);
+        bytes.put_u8(u8::from(client_type == ClientType::PubSub));
+        put_bytes(&mut bytes, line.as_bytes());
+    }
+    bytes
+}
+
+fn decode_rows(bytes: &Bytes) -> std::result::Result<Vec<(u64, Row)>, Flaw> {
+    let (mut reader, mut rows) = (Reader::new(bytes), Vec::new());
+    while reader.offset() < bytes.len() {
+        let id = reader.u64("a number is missing")?;
+        let client_type = if reader.u8("a type is missing")? == 1 { ClientType::PubSub } else { ClientType::Normal };
+        rows.push((id, Row { client_type, line: reader.text("a line is missing")? }));
+    }
+    Ok(rows)
 }
 
 /// `CLIENT INFO`.

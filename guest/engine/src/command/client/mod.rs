@@ -6,12 +6,16 @@ mod list;
 use super::flags::Flags;
 use super::help::{help, wrong_subcommand};
 use super::options::is_word;
+use super::peers::{count_answer, sum_of_answers};
 use super::{Command, Group, Run};
 use crate::error::{Error, Result, repeated, texts};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
 use crate::session::{ReplyMode, Session};
+
 use bytes::Bytes;
+pub use kill::kill_here;
+pub use list::list_here;
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] =
@@ -170,13 +174,23 @@ fn unblock(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<(
     if args.get(3).is_some_and(|reason| !is_word(reason, "timeout") && !is_word(reason, "error")) {
         return Err(Error::client("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
     }
-    let id = u64::try_from(parse_i64(arg(args, 2)).ok_or(texts::NOT_AN_INTEGER)?).ok();
-    let by_error = args.get(3).is_some_and(|reason| is_word(reason, "error"));
-    let Session { waiters, server, .. } = session;
-    let unblocked =
-        id.is_some_and(|id| waiters.release(id, |reply| if by_error { server.error(reply, &UNBLOCKED) } else { reply.null_array() }));
+    parse_i64(arg(args, 2)).ok_or(texts::NOT_AN_INTEGER)?;
+    let unblocked = release(session, args) || sum_of_answers(session.server) > 0;
     reply.integer(i64::from(unblocked));
     Ok(())
+}
+
+/// Ends the wait that the arguments of CLIENT UNBLOCK name, if it is one of this instance.
+fn release(session: &mut Session, args: &[Bytes]) -> bool {
+    let id = parse_i64(arg(args, 2)).and_then(|id| u64::try_from(id).ok());
+    let by_error = args.get(3).is_some_and(|reason| is_word(reason, "error"));
+    let Session { waiters, server, .. } = session;
+    id.is_some_and(|id| waiters.release(id, |reply| if by_error { server.error(reply, &UNBLOCKED) } else { reply.null_array() }))
+}
+
+/// This instance's part of CLIENT UNBLOCK on another one.
+pub fn unblock_here(session: &mut Session, args: &[Bytes]) -> Vec<u8> {
+    count_answer(usize::from(release(session, args)))
 }
 
 /// `CLIENT TRACKING ON | OFF [REDIRECT id] [PREFIX prefix ...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]`: the options are checked first.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, repeated, texts};
 use crate::events::Classes;
 use crate::glob;
 use crate::resp::reply::Reply;
-use crate::session::{Server, Session, Stats};
+use crate::session::{PeerMessage, Server, Session, Stats};
 use bytes::Bytes;
 
 /// Redis' lower bound of `proto-max-bulk-len`, in bytes.
@@ -57,6 +57,8 @@ pub fn set(session: &mut Session, args: &[Bytes], reply: &mut Reply) -> Result<(
             return Err(error);
         }
     }
+    session.server.peers.renew_settings();
+    session.server.tell_settings();
     reply.ok();
     Ok(())
 }
@@ -98,6 +100,7 @@ fn apply(parameter: &Parameter, value: &Bytes, server: &mut Server) -> Result<()
 /// `CONFIG RESETSTAT`.
 pub fn reset_statistics(session: &mut Session, _: &[Bytes], reply: &mut Reply) -> Result<()> {
     session.server.stats = Stats::default();
+    session.server.peers.tell(&PeerMessage::StatisticsReset);
     reply.ok();
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::command::connection::REDIS_VERSION;
 use crate::error::Result;
 use crate::layout::{KeyAt, Names};
 use crate::resp::reply::Reply;
-use crate::session::{Server, Topic};
+use crate::session::{Server, Session, Topic, Totals};
 use crate::store::Direction;
 use bytes::Bytes;
 
@@ -71,11 +71,16 @@ fn write_lines(server: &Server, section: &str, own: &[(String, String)], text: &
     }
 }
 
+/// What this instance counts, for INFO on another one.
+pub fn totals_here(session: &mut Session, _: &[Bytes]) -> Vec<u8> {
+    session.server.own_totals().encode()
+}
+
 /// What the engine has to say in a section.
 fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String)>> {
     let now_ms = context.db.clock_ms;
     let server = &*context.server;
-    let stats = &server.stats;
+    let Totals { connected_clients, blocked_clients, stats } = server.totals();
     let lines: Vec<(&str, String)> = match section {
         "server" => {
             let uptime_seconds = now_ms.saturating_sub(server.started_ms) / 1000;
@@ -91,9 +96,9 @@ fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String
             ]
         }
         "clients" => vec![
-            ("connected_clients", server.connected_clients.to_string()),
+            ("connected_clients", connected_clients.to_string()),
             ("cluster_connections", "0".to_owned()),
-            ("blocked_clients", server.blocked_clients.to_string()),
+            ("blocked_clients", blocked_clients.to_string()),
             ("tracking_clients", "0".to_owned()),
         ],
         "memory" => vec![("maxmemory", "0".to_owned()), ("maxmemory_policy", "noeviction".to_owned())],
@@ -103,9 +108,9 @@ fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String
             ("total_commands_processed", stats.commands_processed.to_string()),
             ("expired_keys", stats.expired_keys.to_string()),
             ("evicted_keys", "0".to_owned()),
-            ("pubsub_channels", server.subscribers.len(Topic::Channel).to_string()),
-            ("pubsub_patterns", server.subscribers.len(Topic::Pattern).to_string()),
-            ("pubsubshard_channels", server.subscribers.len(Topic::ShardChannel).to_string()),
+            ("pubsub_channels", server.subscribed_names(Topic::Channel).len().to_string()),
+            ("pubsub_patterns", server.subscribed_names(Topic::Pattern).len().to_string()),
+            ("pubsubshard_channels", server.subscribed_names(Topic::ShardChannel).len().to_string()),
             ("total_error_replies", stats.errors.values().sum::<u64>().to_string()),
         ],
         "replication" => vec![("role", "master".to_owned()), ("connected_slaves", "0".to_owned())],

@@ -11,6 +11,8 @@ mod parameters;
 mod slowlog;
 mod tips;
 
+pub use info::totals_here;
+
 use super::flags::Flags;
 use super::help::help;
 use super::keyspec::KeySpec;

@@ -13,7 +13,7 @@ impl Orbweaver {
         let mut ranges = vec![(self.meta, KeyRange::only(at.lock_key()))];
         let Some(meta) = meta else { return ranges };
         if let Some(collection) = meta.collection() {
-            ranges.extend(self.records_of_version(collection.version, collection.kind, collection.expiries.is_some()));
+            ranges.extend(self.records_of_version(collection.version, collection.kind, collection.has_index()));
             let notes = [records::encode_garbage_collection_key, records::encode_unfinished_key];
             ranges.extend(notes.map(|encode| (self.garbage, KeyRange::only(&encode(collection.version)))));
         }
@@ -36,6 +36,7 @@ pub(super) fn describe(keyspace: &str, key: &[u8], value: &[u8], kind: Option<Ki
         keyspace::EXPIRY => expiry(&mut key),
         keyspace::GARBAGE => garbage(&mut key, &mut value),
         keyspace::FIELD_EXPIRY => field_expiry(&mut key, &mut value),
+        keyspace::RANK => rank(&mut key, &mut value),
         _ => "The layout has no keyspace of this name.".to_owned(),
     };
     Anatomy::new(keyspace, key, value, note)
@@ -81,6 +82,9 @@ fn meta(key: &mut Walk<'_>, value: &mut Walk<'_>) -> String {
     if kind == Some(Kind::Hash) && flags & records::FIELDS_EXPIRE != 0 {
         value.u64("next_ms", shown::time_ms);
         value.u64("expiring", shown::number);
+    }
+    if kind == Some(Kind::SortedSet) && flags & records::RANKED != 0 {
+        value.u8("levels", |levels| levels.to_string());
     }
     let note = match kind {
         None => return "A user key of a kind that is not known.".to_owned(),
@@ -235,6 +239,22 @@ fn field_expiry(key: &mut Walk<'_>, value: &mut Walk<'_>) -> String {
     note.to_owned()
 }
 
+fn rank(key: &mut Walk<'_>, value: &mut Walk<'_>) -> String {
+    key.u64("version", shown::number);
+    let level = key.u8("level", |level| level.to_string()).unwrap_or_default();
+    let is_first = key.left().is_empty();
+    if !is_first {
+        key.u64("ordered score", ordered_score);
+        key.rest("member", shown::text);
+    }
+    value.u64("count", shown::number);
+    let from = if is_first { "the first member" } else { "this member" };
+    format!(
+        "Counts the members of the sorted set with this version from {from} on, up to the next record of level {level}: ranks are sums of such \
+         counts."
+    )
+}
+
 fn kind_name(number: u8) -> String {
     format!("{number} = {}", records::kind_of(number).map_or("not known", Kind::name))
 }
@@ -249,9 +269,9 @@ fn garbage_name(number: u8) -> String {
     format!("{number} = {name}")
 }
 
-const META_FLAGS: &[(u8, &str)] = &[(records::EXPIRES, "expires"), (records::FIELDS_EXPIRE, "fields expire")];
+const META_FLAGS: &[(u8, &str)] = &[(records::EXPIRES, "expires"), (records::FIELDS_EXPIRE, "fields expire"), (records::RANKED, "ranked")];
 const FIELD_FLAGS: &[(u8, &str)] = &[(records::FIELD_EXPIRES, "expires")];
-const GARBAGE_FLAGS: &[(u8, &str)] = &[(records::FIELDS_EXPIRE, "fields expire")];
+const GARBAGE_FLAGS: &[(u8, &str)] = &[(records::FIELDS_EXPIRE, "fields expire"), (records::RANKED, "ranked")];
 
 fn flags(bits: u8, known: &[(u8, &str)]) -> String {
     let mut names: Vec<&str> = known.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();

@@ -11,6 +11,7 @@ mod collections;
 mod cursor;
 mod field_expiry;
 mod owners;
+mod ranks;
 
 use super::records::{self, Garbage, system_key};
 use super::{Orbweaver, catalog, keyspace};
@@ -34,6 +35,7 @@ impl Orbweaver {
                 Phase::Meta => step.metas(&mut at)?,
                 Phase::Data => step.owners(&mut at, self.data, keyspace::DATA)?,
                 Phase::Score => step.owners(&mut at, self.score, keyspace::SCORE)?,
+                Phase::Rank => step.owners(&mut at, self.rank, keyspace::RANK)?,
                 Phase::Expiry => step.each_record(&mut at, self.expiry, Step::expiry)?,
                 Phase::FieldExpiry => step.each_record(&mut at, self.field_expiry, Step::field_expiry)?,
                 Phase::Garbage => step.each_record(&mut at, self.garbage, Step::garbage)?,

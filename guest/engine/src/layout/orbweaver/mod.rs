@@ -8,12 +8,14 @@ mod anatomy;
 mod catalog;
 mod check;
 pub mod field_expiry;
+pub mod rank;
 pub mod records;
 mod sweep;
 
 use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
+use super::ranks::RankRecords;
 use super::records::{Record, Records};
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, Swept,
@@ -49,8 +51,10 @@ pub mod keyspace {
     pub const GARBAGE: &str = "garbage";
     /// When which field of a hash expires.
     pub const FIELD_EXPIRY: &str = "field-expiry";
+    /// Ranks of large sorted sets.
+    pub const RANK: &str = "rank";
     /// All of them, in the order in which they are opened.
-    pub const ALL: [&str; 7] = [SYSTEM, META, DATA, SCORE, EXPIRY, GARBAGE, FIELD_EXPIRY];
+    pub const ALL: [&str; 8] = [SYSTEM, META, DATA, SCORE, EXPIRY, GARBAGE, FIELD_EXPIRY, RANK];
 }
 
 /// The layout, opened on a store.
@@ -63,6 +67,7 @@ pub struct Orbweaver {
     expiry: Keyspace,
     garbage: Keyspace,
     field_expiry: Keyspace,
+    rank: Keyspace,
 }
 
 impl Orbweaver {
@@ -80,6 +85,7 @@ impl Orbweaver {
             expiry: open(keyspace::EXPIRY)?,
             garbage: open(keyspace::GARBAGE)?,
             field_expiry: open(keyspace::FIELD_EXPIRY)?,
+            rank: open(keyspace::RANK)?,
         };
         layout.check_marker(store)?;
         Ok(layout)
@@ -143,8 +149,12 @@ impl Orbweaver {
         if continued || old.count == 0 {
             return Ok(());
         }
+        self.leave_to_the_sweep(transaction, old)
+    }
+
+    fn leave_to_the_sweep(&self, transaction: &mut Transaction<'_>, old: &Collection) -> Result<()> {
         let Collection { version, kind, count, .. } = *old;
-        self.put_garbage(transaction, &Garbage::Collection { version, kind, count, fields_expire: old.expiries.is_some() })
+        self.put_garbage(transaction, &Garbage::Collection { version, kind, count, has_index: old.has_index() })
     }
 }
 
@@ -200,8 +210,13 @@ impl Layout for Orbweaver {
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, _now_ms: u64) -> Result<()> {
         let key = at.lock_key();
         transaction.touch(key)?;
-        if let (Some(old), New::Value(_) | New::Nothing) = (old, new) {
-            self.retire(transaction, old, new.value())?;
+        match (old, new) {
+            (Some(old), New::Value(_) | New::Nothing) => self.retire(transaction, old, new.value())?,
+            // The tree of a large sorted set that one command has emptied.
+            (_, New::Emptied(Meta { body: Body::Collection(emptied), .. })) if emptied.rank_levels > 0 => {
+                self.leave_to_the_sweep(transaction, emptied)?;
+            }
+            _ => {}
         }
         let new = new.value();
         let expiry = |meta: Option<&Meta>| meta.and_then(|meta| meta.expire_at_ms);
@@ -333,6 +348,10 @@ impl Layout for Orbweaver {
         scored.map_err(|flaw| corrupt(keyspace::SCORE, &record.key, flaw))
     }
 
+    fn rank_records(&self) -> Option<&dyn RankRecords> {
+        Some(self)
+    }
+
     fn lists(&self) -> &dyn ListAlgorithm {
         self
     }
@@ -353,9 +372,9 @@ impl Layout for Orbweaver {
         _is_first: bool,
         now_ms: u64,
     ) -> Result<()> {
-        let Collection { version, kind, expiries, .. } = *collection;
+        let Collection { version, kind, .. } = *collection;
         transaction.touch(&self.unfinished_lock_key(at, collection))?;
-        let unfinished = Garbage::Unfinished { version, kind, renewed_at_ms: now_ms, fields_expire: expiries.is_some() };
+        let unfinished = Garbage::Unfinished { version, kind, renewed_at_ms: now_ms, has_index: collection.has_index() };
         self.put_garbage(transaction, &unfinished)
     }
 
@@ -377,7 +396,7 @@ impl Layout for Orbweaver {
     }
 
     fn keyspace_name(&self, keyspace: Keyspace) -> &str {
-        let opened = [self.system, self.meta, self.data, self.score, self.expiry, self.garbage, self.field_expiry];
+        let opened = [self.system, self.meta, self.data, self.score, self.expiry, self.garbage, self.field_expiry, self.rank];
         opened.into_iter().zip(keyspace::ALL).find(|(own, _)| *own == keyspace).map_or("", |(_, name)| name)
     }
 
@@ -445,17 +464,20 @@ impl Orbweaver {
             keyspace::SCORE
         } else if keyspace == self.field_expiry {
             keyspace::FIELD_EXPIRY
+        } else if keyspace == self.rank {
+            keyspace::RANK
         } else {
             keyspace::DATA
         }
     }
 
     /// The ranges that hold the records of a version.
-    fn records_of_version(&self, version: u64, kind: Kind, fields_expire: bool) -> Vec<RecordRange> {
+    fn records_of_version(&self, version: u64, kind: Kind, has_index: bool) -> Vec<RecordRange> {
         let range = KeyRange::prefix(&version.to_be_bytes());
         match kind {
             Kind::String => Vec::new(),
-            Kind::Hash if fields_expire => vec![(self.data, range), (self.field_expiry, field_expiry::fields_of(version))],
+            Kind::Hash if has_index => vec![(self.data, range), (self.field_expiry, field_expiry::fields_of(version))],
+            Kind::SortedSet if has_index => vec![(self.data, range.clone()), (self.score, range.clone()), (self.rank, range)],
             Kind::Hash | Kind::List | Kind::Set => vec![(self.data, range)],
             Kind::SortedSet => vec![(self.data, range.clone()), (self.score, range)],
         }

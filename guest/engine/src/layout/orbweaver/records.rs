@@ -3,6 +3,7 @@
 use crate::codec::{Flaw, Reader};
 use crate::layout::field_expiry::FieldExpiries;
 use crate::layout::lists::ListHead;
+use crate::layout::ranks::MAX_LEVELS;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -39,6 +40,8 @@ const SORTED_SET: u8 = 5;
 pub const EXPIRES: u8 = 0x01;
 /// Meta flag of hashes, and flag of garbage: there are fields that expire.
 pub const FIELDS_EXPIRE: u8 = 0x02;
+/// Meta flag of sorted sets, and flag of garbage: there is a tree of ranks.
+pub const RANKED: u8 = 0x04;
 /// Field flag: an expiry follows.
 pub const FIELD_EXPIRES: u8 = 0x01;
 
@@ -73,15 +76,26 @@ pub const fn kind_of(number: u8) -> Option<Kind> {
     }
 }
 
-/// `kind | flags | [expire_at_ms u64] | value` for strings, `... | version u64 | count u64` for sets and sorted sets,
-/// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes.
+/// The flag of a collection that has records in the index of its kind; 0 for kinds without one.
+const fn index_flag(kind: Kind) -> u8 {
+    match kind {
+        Kind::Hash => FIELDS_EXPIRE,
+        Kind::SortedSet => RANKED,
+        Kind::String | Kind::List | Kind::Set => 0,
+    }
+}
+
+/// `kind | flags | [expire_at_ms u64] | value` for strings, `... | version u64 | count u64` for sets,
+/// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes,
+/// `... | [levels u8] | version u64 | count u64` for sorted sets.
 pub fn encode_meta(meta: &Meta) -> Bytes {
     let value_bytes = if let Body::String(value) = &meta.body { value.len() } else { 32 };
     let mut bytes = BytesMut::with_capacity(10 + value_bytes);
     bytes.put_u8(kind_number(meta.kind()));
     let expiries = meta.collection().and_then(|collection| collection.expiries);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-    bytes.put_u8(flag(meta.expire_at_ms.is_some(), EXPIRES) | flag(expiries.is_some(), FIELDS_EXPIRE));
+    let rank_levels = meta.collection().map_or(0, |collection| collection.rank_levels);
+    bytes.put_u8(flag(meta.expire_at_ms.is_some(), EXPIRES) | flag(expiries.is_some(), FIELDS_EXPIRE) | flag(rank_levels > 0, RANKED));
     if let Some(at) = meta.expire_at_ms {
         bytes.put_u64(at);
     }
@@ -91,6 +105,9 @@ pub fn encode_meta(meta: &Meta) -> Bytes {
             if let Some(expiries) = expiries {
                 bytes.put_u64(expiries.next_ms);
                 bytes.put_u64(expiries.count);
+            }
+            if rank_levels > 0 {
+                bytes.put_u8(rank_levels);
             }
             bytes.put_u64(collection.version);
             if collection.kind == Kind::List {
@@ -114,8 +131,7 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     };
     let flags_at = reader.flaw("unknown flags");
     let flags = reader.u8("flags are missing")?;
-    let known = if kind == Kind::Hash { EXPIRES | FIELDS_EXPIRE } else { EXPIRES };
-    if flags & !known != 0 {
+    if flags & !(EXPIRES | index_flag(kind)) != 0 {
         return Err(flags_at);
     }
     let expire_at_ms = if flags & EXPIRES == 0 { None } else { Some(reader.u64("an expiry is cut short")?) };
@@ -128,6 +144,11 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
         let next_ms = reader.u64("an expiry is cut short")?;
         Some(FieldExpiries { next_ms, count: reader.u64("a count is cut short")? })
     };
+    let levels_at = reader.flaw("a number of levels that no tree has");
+    let rank_levels = if flags & RANKED == 0 { 0 } else { reader.u8("a number of levels is missing")? };
+    if flags & RANKED != 0 && !(1..=MAX_LEVELS).contains(&rank_levels) {
+        return Err(levels_at);
+    }
     let version = reader.u64("a version is cut short")?;
     let (list, count) = if kind == Kind::List {
         let head = reader.u64("a list's head is cut short")?;
@@ -138,7 +159,8 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
         (ListHead::None, reader.u64("a count is cut short")?)
     };
     reader.end()?;
-    Ok(Meta { expire_at_ms, body: Body::Collection(Collection { count, list, expiries, ..Collection::empty(kind, version) }) })
+    let collection = Collection { count, list, expiries, rank_levels, ..Collection::empty(kind, version) };
+    Ok(Meta { expire_at_ms, body: Body::Collection(collection) })
 }
 
 /// `version u64 | rest`: the key of every sub-record.
@@ -269,8 +291,9 @@ pub enum Garbage {
         kind: Kind,
         /// How many elements there are to remove.
         count: u64,
-        /// Whether it was a hash with fields that expire: their records are to be removed as well.
-        fields_expire: bool,
+        /// Whether it has records in the index of its kind, which are to be removed as well: a hash with fields that expire, a sorted set
+        /// with a tree of ranks.
+        has_index: bool,
     },
     /// All keys of a space that no db stands for any more: `2 | space u32` -> empty.
     Space(u32),
@@ -284,8 +307,8 @@ pub enum Garbage {
         kind: Kind,
         /// When the writer last wrote a batch: Unix time in milliseconds.
         renewed_at_ms: u64,
-        /// Whether it is to be a hash with fields that expire.
-        fields_expire: bool,
+        /// Whether it has such records, or is to have them.
+        has_index: bool,
     },
 }
 
@@ -315,12 +338,12 @@ fn garbage_key(kind: u8, number: &[u8]) -> Bytes {
     [&[kind], number].concat().into()
 }
 
-fn garbage_value(kind: Kind, number: u64, fields_expire: bool) -> Bytes {
+fn garbage_value(kind: Kind, number: u64, has_index: bool) -> Bytes {
     let mut value = BytesMut::with_capacity(10);
     value.put_u8(kind_number(kind));
     value.put_u64(number);
-    if fields_expire {
-        value.put_u8(FIELDS_EXPIRE);
+    if has_index {
+        value.put_u8(index_flag(kind));
     }
     value.freeze()
 }
@@ -328,12 +351,12 @@ fn garbage_value(kind: Kind, number: u64, fields_expire: bool) -> Bytes {
 /// Key and value of a garbage record.
 pub fn encode_garbage(garbage: &Garbage) -> (Bytes, Bytes) {
     match *garbage {
-        Garbage::Collection { version, kind, count, fields_expire } => {
-            (encode_garbage_collection_key(version), garbage_value(kind, count, fields_expire))
+        Garbage::Collection { version, kind, count, has_index } => {
+            (encode_garbage_collection_key(version), garbage_value(kind, count, has_index))
         }
         Garbage::Space(space) => (encode_garbage_space_key(space), Bytes::new()),
-        Garbage::Unfinished { version, kind, renewed_at_ms, fields_expire } => {
-            (encode_unfinished_key(version), garbage_value(kind, renewed_at_ms, fields_expire))
+        Garbage::Unfinished { version, kind, renewed_at_ms, has_index } => {
+            (encode_unfinished_key(version), garbage_value(kind, renewed_at_ms, has_index))
         }
     }
 }
@@ -344,8 +367,8 @@ pub fn decode_garbage(key: &Bytes, value: &Bytes) -> Result<Garbage, Flaw> {
     let garbage = match reader.u8("a kind of garbage is missing")? {
         GARBAGE_COLLECTION => {
             let version = reader.u64("a version is cut short")?;
-            let (kind, count, fields_expire) = decode_garbage_value(value, "a count is cut short")?;
-            Garbage::Collection { version, kind, count, fields_expire }
+            let (kind, count, has_index) = decode_garbage_value(value, "a count is cut short")?;
+            Garbage::Collection { version, kind, count, has_index }
         }
         GARBAGE_SPACE => {
             Reader::new(value).end()?;
@@ -353,8 +376,8 @@ pub fn decode_garbage(key: &Bytes, value: &Bytes) -> Result<Garbage, Flaw> {
         }
         GARBAGE_UNFINISHED => {
             let version = reader.u64("a version is cut short")?;
-            let (kind, renewed_at_ms, fields_expire) = decode_garbage_value(value, "a time is cut short")?;
-            Garbage::Unfinished { version, kind, renewed_at_ms, fields_expire }
+            let (kind, renewed_at_ms, has_index) = decode_garbage_value(value, "a time is cut short")?;
+            Garbage::Unfinished { version, kind, renewed_at_ms, has_index }
         }
         _ => return Err(Flaw { offset: 0, what: "an unknown kind of garbage" }),
     };
@@ -371,7 +394,7 @@ fn decode_garbage_value(value: &Bytes, missing: &'static str) -> Result<(Kind, u
     let flags_at = reader.flaw("unknown flags");
     match reader.rest().as_ref() {
         [] => Ok((kind, number, false)),
-        [FIELDS_EXPIRE] if kind == Kind::Hash => Ok((kind, number, true)),
+        [flag] if *flag != 0 && *flag == index_flag(kind) => Ok((kind, number, true)),
         _ => Err(flags_at),
     }
 }
@@ -390,6 +413,10 @@ mod tests {
         Body::Collection(Collection { count, list, ..Collection::empty(kind, version) })
     }
 
+    fn ranked(rank_levels: u8) -> Body {
+        Body::Collection(Collection { count: 1 << 20, rank_levels, ..Collection::empty(Kind::SortedSet, 9) })
+    }
+
     #[test]
     fn metas_are_the_documented_bytes() {
         let expiries = Some(FieldExpiries { count: 2, next_ms: 258 });
@@ -402,6 +429,8 @@ mod tests {
             (None, collection(Kind::Hash, 7, 2, 0), "02 00 0000000000000007 0000000000000002"),
             (Some(1), collection(Kind::Set, 8, 1, 0), "04 01 0000000000000001 0000000000000008 0000000000000001"),
             (None, collection(Kind::SortedSet, 9, 3, 0), "05 00 0000000000000009 0000000000000003"),
+            (None, ranked(2), "05 04 02 0000000000000009 0000000000100000"),
+            (Some(1), ranked(8), "05 05 0000000000000001 08 0000000000000009 0000000000100000"),
             (None, collection(Kind::List, 1, 2, (1 << 63) - 1), "03 00 0000000000000001 7fffffffffffffff 8000000000000001"),
         ];
         for (expire_at_ms, body, bytes) in table {
@@ -421,6 +450,10 @@ mod tests {
             ("01 02", 1, "unknown flags"),
             ("02 04", 1, "unknown flags"),
             ("04 02", 1, "unknown flags"),
+            ("05 02", 1, "unknown flags"),
+            ("05 04", 2, "a number of levels is missing"),
+            ("05 04 00 0000000000000009 0000000000100000", 2, "a number of levels that no tree has"),
+            ("05 04 09 0000000000000009 0000000000100000", 2, "a number of levels that no tree has"),
             ("01 01 00000000000000", 2, "an expiry is cut short"),
             ("02 00 00000000000000", 2, "a version is cut short"),
             ("02 00 0000000000000007 000000", 10, "a count is cut short"),
@@ -449,11 +482,13 @@ mod tests {
 
     #[test]
     fn garbage_is_the_documented_bytes() {
-        let removed = |fields_expire| Garbage::Collection { version: 7, kind: Kind::Hash, count: 2, fields_expire };
-        let unfinished = Garbage::Unfinished { version: 7, kind: Kind::Set, renewed_at_ms: 258, fields_expire: false };
+        let removed = |has_index| Garbage::Collection { version: 7, kind: Kind::Hash, count: 2, has_index };
+        let ranked = Garbage::Collection { version: 7, kind: Kind::SortedSet, count: 0, has_index: true };
+        let unfinished = Garbage::Unfinished { version: 7, kind: Kind::Set, renewed_at_ms: 258, has_index: false };
         let table = [
             (removed(false), "01 0000000000000007", "02 0000000000000002"),
             (removed(true), "01 0000000000000007", "02 0000000000000002 02"),
+            (ranked, "01 0000000000000007", "05 0000000000000000 04"),
             (Garbage::Space(3), "02 00000003", ""),
             (unfinished, "03 0000000000000007", "04 0000000000000102"),
         ];
@@ -469,6 +504,8 @@ mod tests {
             ("01 0000000000000007", "01 0000000000000002"),
             ("01 0000000000000007", "02 0000000000000002 00"),
             ("01 0000000000000007", "04 0000000000000002 02"),
+            ("01 0000000000000007", "04 0000000000000002 00"),
+            ("01 0000000000000007", "05 0000000000000002 02"),
             ("02 0000000300", ""),
             ("02 00000003", "00"),
             ("03 0000000000000007", "02 00000000000002"),

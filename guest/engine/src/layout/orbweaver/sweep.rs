@@ -206,12 +206,11 @@ impl Sweep<'_, '_> {
             if decode_garbage(key, &value).ok().as_ref() != Some(garbage) {
                 continue;
             }
-            let (Garbage::Collection { version, kind, fields_expire, .. } | Garbage::Unfinished { version, kind, fields_expire, .. }) =
-                *garbage
+            let (Garbage::Collection { version, kind, has_index, .. } | Garbage::Unfinished { version, kind, has_index, .. }) = *garbage
             else {
                 continue;
             };
-            layout.remove_records(&mut transaction, layout.records_of_version(version, kind, fields_expire), single, &mut done)?;
+            layout.remove_records(&mut transaction, layout.records_of_version(version, kind, has_index), single, &mut done)?;
             transaction.touch(&lock_key(0, key))?;
             transaction.delete(layout.garbage, key.clone())?;
             done.records += 1;

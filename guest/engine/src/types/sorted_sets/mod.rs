@@ -11,10 +11,10 @@
 
 pub mod algebra;
 pub mod ranges;
-mod ranks;
+pub(crate) mod ranks;
 
 use super::distinct;
-use super::draw::{self, Draw, Urn};
+use super::draw::{self, Draw, Seek, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use crate::events::Classes;
@@ -157,13 +157,19 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
     if done == Added::default() {
         return Ok(done);
     }
-    for ((member, after), before) in after.into_iter().zip(before) {
-        if let Some(score) = after.filter(|_| after.map(f64::to_bits) != before.map(f64::to_bits)) {
+    let changed = || after.iter().zip(&before).filter(|((_, after), before)| after.map(f64::to_bits) != before.map(f64::to_bits));
+    for ((member, after), before) in changed() {
+        if after.is_some() {
             let record = db.layout.member(at, &set, member);
-            db.layout.write_score(db.transaction, at, &set, member, record, before, Some(score))?;
+            db.layout.write_score(db.transaction, at, &set, member, record, *before, *after)?;
         }
     }
-    write(db, at, old.as_ref(), set.changed_by(done.added, 0))?;
+    let new = ranks::follow(db, set, set.changed_by(done.added, 0), || {
+        let moves = changed()
+            .flat_map(|((member, after), before)| [before.map(|score| (score, *member, false)), after.map(|score| (score, *member, true))]);
+        moves.flatten().collect()
+    })?;
+    write(db, at, old.as_ref(), new)?;
     db.notify(Classes::SORTED_SET, event, at);
     Ok(done)
 }
@@ -248,7 +254,8 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str)
         db.layout.write_score(db.transaction, at, &set, member, record, None, Some(*score))?;
     }
     let count = u64::try_from(members.len()).unwrap_or(u64::MAX);
-    let new = Meta { expire_at_ms: None, body: Body::Collection(Collection { count, ..set }) };
+    let set = ranks::grown(db.transaction, db.layout, Collection { count, ..set })?;
+    let new = Meta { expire_at_ms: None, body: Body::Collection(set) };
     db.write(at, old.as_ref(), Some(&new))?;
     db.notify(Classes::SORTED_SET, event, at);
     Ok(())
@@ -262,7 +269,9 @@ pub fn replace(db: &mut Db, at: &KeyAt, members: &[Member], event: &'static str)
 pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes, f64)) -> Result<()> {
     let Some((_, set)) = db.find_counted(at, Kind::SortedSet)? else { return Ok(()) };
     let (layout, records) = (db.layout, db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge));
-    draw::records(db, &Urn { records: &records, total: set.count, only: None }, draw, &mut |record| {
+    let by_rank = |db: &mut Db, rank| ranks::seek(db, at, set, rank, Direction::Forward, 1)?.next(db.transaction);
+    let seek: Option<&Seek<'_>> = if set.rank_levels > 0 { Some(&by_rank) } else { None };
+    draw::records(db, &Urn { records: &records, total: set.count, only: None, seek }, draw, &mut |record| {
         let (score, member) = layout.decode_scored(record)?;
         visit(&member, score);
         Ok(())
@@ -311,8 +320,10 @@ fn erase(db: &mut Db, at: &KeyAt, (old, set): (&Meta, Collection), members: &[Me
         db.layout.write_score(db.transaction, at, &set, member, record, Some(*score), None)?;
     }
     let erased = u64::try_from(members.len()).unwrap_or(u64::MAX);
+    let new =
+        ranks::follow(db, set, set.changed_by(0, erased), || members.iter().map(|(member, score)| (*score, member, false)).collect())?;
     db.notify(Classes::SORTED_SET, event, at);
-    db.write_collection(at, Some(old), set.changed_by(0, erased))?;
+    db.write_collection(at, Some(old), new)?;
     Ok(erased)
 }
 

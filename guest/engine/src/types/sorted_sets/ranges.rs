@@ -6,7 +6,7 @@
 use super::{erase, expected, find, ranks};
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::records::{Records, Walk};
+use crate::layout::records::Walk;
 use crate::layout::{Collection, Cut, KeyAt};
 use crate::store::Direction;
 use bytes::Bytes;
@@ -107,7 +107,8 @@ pub fn walk_scores(
 ) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let (min, max) = (Bound::Included(scores.start), Bound::Excluded(scores.end));
-    let mut walk = by_score(db, at, &set, min, max).walk(Direction::Forward, expected(wanted));
+    let (from, to) = by_score(min, max);
+    let mut walk = db.layout.scores(at, &set, &from, &to).walk(Direction::Forward, expected(wanted));
     while let Some(record) = walk.next(db.transaction)? {
         let (score, member) = db.layout.decode_scored(&record)?;
         if visit(member, score).is_break() {
@@ -123,8 +124,18 @@ pub fn walk_scores(
 /// See the module.
 pub fn count(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
     let Some((_, set)) = find(db, at)? else { return Ok(0) };
-    if let Range::Scores(min, max) = range {
-        return by_score(db, at, &set, min, max).count(db.transaction);
+    match &range {
+        Range::Scores(min, max) => {
+            let (from, to) = by_score(*min, *max);
+            return ranks::count(db, at, set, &from, &to);
+        }
+        Range::Members(min, max) => match by_member(db, at, &set, min, max)? {
+            // Scores are not equal: members of the range and others alternate.
+            Some((Cut::Edge, Cut::Edge)) => {}
+            Some((from, to)) => return ranks::count(db, at, set, &from, &to),
+            None => return Ok(0),
+        },
+        Range::Ranks(..) => {}
     }
     let mut count = 0;
     walk(db, at, set, &Selection::all_of(range), |_, _| count += 1)?;
@@ -159,13 +170,17 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
             pass(db, &mut walk, limit, visit)
         }
         Range::Scores(min, max) => {
-            let mut walk = by_score(db, at, &set, *min, *max).walk(direction, expected(offset.saturating_add(limit)));
+            let (from, to) = by_score(*min, *max);
+            if let Some((mut walk, left)) = ranks::seek_between(db, at, set, (&from, &to), direction, offset, limit)? {
+                return pass(db, &mut walk, limit.min(left), visit);
+            }
+            let mut walk = db.layout.scores(at, &set, &from, &to).walk(direction, expected(offset.saturating_add(limit)));
             pass(db, &mut walk, offset, |_, _| ())?;
             pass(db, &mut walk, limit, visit)
         }
         Range::Members(min, max) => {
-            let Some(records) = by_member(db, at, &set, min, max)? else { return Ok(()) };
-            let mut walk = records.walk(direction, expected(offset.saturating_add(limit)));
+            let Some((from, to)) = by_member(db, at, &set, min, max)? else { return Ok(()) };
+            let mut walk = db.layout.scores(at, &set, &from, &to).walk(direction, expected(offset.saturating_add(limit)));
             let follows_min = |member: &[u8]| min.is_below(member);
             let precedes_max = |member: &[u8]| max.is_above(member);
             match direction {
@@ -225,8 +240,8 @@ fn resolve(first: i64, last: i64, count: u64) -> Option<(u64, u64)> {
     (first <= last).then_some((first, last))
 }
 
-/// The records of the score index with scores between two bounds.
-fn by_score(db: &Db, at: &KeyAt, set: &Collection, min: Bound<f64>, max: Bound<f64>) -> Records {
+/// The cuts between which the scores are that two bounds take.
+const fn by_score(min: Bound<f64>, max: Bound<f64>) -> (Cut, Cut) {
     let from = match min {
         Bound::Unbounded => Cut::Edge,
         Bound::Included(score) => Cut::Before(score),
@@ -237,12 +252,12 @@ fn by_score(db: &Db, at: &KeyAt, set: &Collection, min: Bound<f64>, max: Bound<f
         Bound::Included(score) => Cut::Behind(score),
         Bound::Excluded(score) => Cut::Before(score),
     };
-    db.layout.scores(at, set, &from, &to)
+    (from, to)
 }
 
-/// The records of the score index among which those between two members are: no others where all scores are equal, all where they
-/// are not. `None` where there can be none.
-fn by_member(db: &mut Db, at: &KeyAt, set: &Collection, min: &MemberBound, max: &MemberBound) -> Result<Option<Records>> {
+/// The cuts between which those between two members are: no others where all scores are equal, all where they are not. `None` where there
+/// can be none.
+fn by_member(db: &mut Db, at: &KeyAt, set: &Collection, min: &MemberBound, max: &MemberBound) -> Result<Option<(Cut, Cut)>> {
     let all = db.layout.scores(at, set, &Cut::Edge, &Cut::Edge);
     let mut end = |direction| {
         let record = all.first(db.transaction, direction)?;
@@ -253,15 +268,17 @@ fn by_member(db: &mut Db, at: &KeyAt, set: &Collection, min: &MemberBound, max: 
         return Ok(None);
     }
     if lowest < highest {
-        return Ok(Some(all));
+        return Ok(Some((Cut::Edge, Cut::Edge)));
     }
     let from = match min {
-        MemberBound::Included(member) | MemberBound::Excluded(member) => Cut::BeforeMember(lowest, member.clone()),
-        MemberBound::Lowest | MemberBound::Highest => Cut::Edge,
+        MemberBound::Included(member) => Cut::BeforeMember(lowest, member.clone()),
+        MemberBound::Excluded(member) => Cut::BehindMember(lowest, member.clone()),
+        MemberBound::Lowest | MemberBound::Highest => Cut::Before(lowest),
     };
     let to = match max {
-        MemberBound::Included(member) | MemberBound::Excluded(member) => Cut::BehindMember(lowest, member.clone()),
-        MemberBound::Lowest | MemberBound::Highest => Cut::Edge,
+        MemberBound::Included(member) => Cut::BehindMember(lowest, member.clone()),
+        MemberBound::Excluded(member) => Cut::BeforeMember(lowest, member.clone()),
+        MemberBound::Lowest | MemberBound::Highest => Cut::Behind(lowest),
     };
-    Ok(Some(db.layout.scores(at, set, &from, &to)))
+    Ok(Some((from, to)))
 }

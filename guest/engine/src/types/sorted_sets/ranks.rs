@@ -1,24 +1,34 @@
 //! Ranks: at which position of the score index a member is, and which one is at a position.
 //!
-//! The index has no positions to jump to: a rank is found by walking the index from the nearer end, so it costs as many records as
-//! there are between that end and the member. Counting a range costs the records in it.
+//! A large set has a tree that tells it ([`crate::layout::ranks`]), and is kept right here as members come and go. The score index of a
+//! small one has no positions to jump to: a rank is found by walking the index from the nearer end, so it costs as many records as
+//! there are between that end and the member; counting a range costs the records in it. That is so in all sets where the layout has no
+//! trees.
 
 use super::expected;
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::records::{Record, Walk};
-use crate::layout::{Collection, Cut, KeyAt};
+use crate::layout::ranks::{MAX_MEMBERS_WITHOUT, Tree};
+use crate::layout::records::{Record, Records, Walk};
+use crate::layout::{Collection, Cut, KeyAt, Layout};
 use crate::store::Direction;
+use crate::transaction::Transaction;
 use bytes::Bytes;
 
 /// Records that the first page of a walk of unknown length asks for.
 const FIRST_PAGE: usize = 64;
+/// As far as this from an end, and for as many members as these, a walk costs no more than a look into a tree.
+const WALKED: u64 = 128;
 
 /// The rank of a member of the set, 0 being the first in `direction`.
 ///
 /// # Errors
-/// Store errors.
+/// Store errors, corrupt records.
 pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, direction: Direction) -> Result<u64> {
+    if let Some(tree) = Tree::grown(db.layout, set) {
+        let rank = tree.position(db.transaction, &Cut::BeforeMember(score, member.clone()), false)?;
+        return Ok(if direction == Direction::Forward { rank } else { opposite(set, rank) });
+    }
     let below = db.layout.scores(at, &set, &Cut::Edge, &Cut::BeforeMember(score, member.clone()));
     let above = db.layout.scores(at, &set, &Cut::BehindMember(score, member.clone()), &Cut::Edge);
     let mut from_lowest = below.walk(Direction::Forward, FIRST_PAGE);
@@ -38,20 +48,50 @@ pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, 
     }
 }
 
+/// How many members there are between two cuts.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn count(db: &mut Db, at: &KeyAt, set: Collection, from: &Cut, to: &Cut) -> Result<u64> {
+    let records = db.layout.scores(at, &set, from, to);
+    let Some(tree) = Tree::grown(db.layout, set) else { return records.count(db.transaction) };
+    let mut walk = records.walk(Direction::Forward, expected(WALKED));
+    for count in 0..WALKED {
+        if walk.next(db.transaction)?.is_none() {
+            return Ok(count);
+        }
+    }
+    let before = tree.position(db.transaction, from, false)?;
+    Ok(tree.position(db.transaction, to, true)?.saturating_sub(before))
+}
+
 /// A walk over the score index in `direction` whose next record is that of `rank`, a rank that the set has, counted in that direction.
 /// `wanted` is about how many records will be read.
 ///
 /// # Errors
-/// Store errors.
+/// Store errors, corrupt records.
 pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Direction, wanted: u64) -> Result<Walk> {
     let all = db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge);
     let (backwards, steps) = (reversed(direction), opposite(set, rank));
-    if rank <= steps {
-        let mut walk = all.walk(direction, expected(rank.saturating_add(wanted)));
-        skip(db, &mut walk, rank)?;
-        return Ok(walk);
-    }
-    let mut walk = all.clone().walk(backwards, expected(steps.saturating_add(1)));
+    let tree = Tree::grown(db.layout, set).filter(|_| rank.min(steps) > WALKED);
+    let (mut walk, steps) = match (tree, direction) {
+        (Some(tree), Direction::Forward) => {
+            let (records, before) = tree.at_rank(db.transaction, rank)?;
+            let mut walk = Records::Range(records).walk(direction, expected(before.saturating_add(wanted)));
+            skip(db, &mut walk, before)?;
+            return Ok(walk);
+        }
+        (Some(tree), Direction::Reverse) => {
+            let (records, before) = tree.at_rank(db.transaction, steps)?;
+            (Records::Range(records).walk(backwards, expected(before.saturating_add(1))), before)
+        }
+        (None, _) if rank <= steps => {
+            let mut walk = all.walk(direction, expected(rank.saturating_add(wanted)));
+            skip(db, &mut walk, rank)?;
+            return Ok(walk);
+        }
+        (None, _) => (all.clone().walk(backwards, expected(steps.saturating_add(1))), steps),
+    };
     let Some(record) = skip(db, &mut walk, steps.saturating_add(1))? else { return Ok(all.walk(direction, expected(wanted))) };
     let (score, member) = db.layout.decode_scored(&record)?;
     let part = match direction {
@@ -59,6 +99,58 @@ pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Dire
         Direction::Reverse => db.layout.scores(at, &set, &Cut::Edge, &Cut::BehindMember(score, member)),
     };
     Ok(part.walk(direction, expected(wanted)))
+}
+
+/// A walk over the members between two cuts whose next record is behind the first `offset` of them, and how many are left up to its end.
+/// `wanted` is about how many of them will be read. `None` where a walk over what is left out costs no more.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn seek_between(
+    db: &mut Db,
+    at: &KeyAt,
+    set: Collection,
+    (from, to): (&Cut, &Cut),
+    direction: Direction,
+    offset: u64,
+    wanted: u64,
+) -> Result<Option<(Walk, u64)>> {
+    let Some(tree) = Tree::grown(db.layout, set).filter(|_| offset > WALKED) else { return Ok(None) };
+    let (first, end) = (tree.position(db.transaction, from, false)?, tree.position(db.transaction, to, true)?);
+    let left = end.saturating_sub(first).saturating_sub(offset);
+    if left == 0 {
+        return Ok(Some((db.layout.scores(at, &set, from, to).walk(direction, 1), 0)));
+    }
+    let first = if direction == Direction::Forward { first } else { set.count.saturating_sub(end) };
+    Ok(Some((seek(db, at, set, first.saturating_add(offset), direction, wanted.min(left))?, left)))
+}
+
+/// Members that come or go, with their scores and whether they come.
+pub type Changes<'m> = Vec<(f64, &'m Bytes, bool)>;
+
+/// Keeps the tree of a set right after members have come and gone; makes it where the set has become large. `old` is the head of the set
+/// before, `new` with the count that it has now. Returns the head to store. `changes` is asked only where there is a tree.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn follow<'m>(db: &mut Db, old: Collection, new: Collection, changes: impl FnOnce() -> Changes<'m>) -> Result<Collection> {
+    if old.rank_levels == 0 {
+        return if old.count < new.count && old.count <= MAX_MEMBERS_WITHOUT { grown(db.transaction, db.layout, new) } else { Ok(new) };
+    }
+    let Some(mut tree) = Tree::of(db.layout, new).filter(|_| new.count > 0) else { return Ok(new) };
+    let changes = changes().into_iter().map(|(score, member, comes)| tree.change(score, member, comes)).collect();
+    tree.update(db.transaction, changes)?;
+    Ok(tree.set)
+}
+
+/// Makes the tree of a set whose members have all been written, where it is large. Returns the head to store.
+///
+/// # Errors
+/// Store errors, corrupt records.
+pub fn grown(transaction: &mut Transaction<'_>, layout: &dyn Layout, set: Collection) -> Result<Collection> {
+    let Some(mut tree) = Tree::of(layout, set) else { return Ok(set) };
+    tree.grow(transaction, tree.wants(), usize::MAX)?;
+    Ok(tree.set)
 }
 
 /// Passes records, and returns the last one.

@@ -1,6 +1,6 @@
 //! The check of keys: each meta record, and the records of its collection.
 
-use super::cursor::{Cursor, Within};
+use super::cursor::{Cursor, Part, Within};
 use super::{Step, after};
 use crate::codec::{Flaw, Reader};
 use crate::error::Result;
@@ -55,7 +55,7 @@ impl Step<'_, '_, '_> {
             Some(begun) => begun,
             None => {
                 self.head(key, &collection)?;
-                Within { version: collection.version, in_second: false, counted: 0, next: Vec::new() }
+                Within { version: collection.version, part: Part::Data, counted: 0, next: Vec::new() }
             }
         };
         self.sub_records(key, &collection, within)
@@ -93,15 +93,20 @@ impl Step<'_, '_, '_> {
         }
     }
 
-    /// Verifies the records of a collection, first those in `data`, then those in `score` or `field-expiry`.
+    /// Verifies the records of a collection, first those in `data`, then those in `score` or `field-expiry`, then those in `rank`.
     fn sub_records(&mut self, key: &Bytes, collection: &Collection, mut within: Within) -> Result<Option<Within>> {
         loop {
-            let (keyspace, name, range, expected) = match (within.in_second, collection.expiries) {
-                (false, _) => (self.layout.data, keyspace::DATA, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count),
-                (true, Some(expiries)) => {
+            let (keyspace, name, range, expected) = match (within.part, collection.expiries) {
+                (Part::Tree, _) => return self.rank_tree(key, collection, within),
+                (Part::Data, _) => {
+                    (self.layout.data, keyspace::DATA, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count)
+                }
+                (Part::Second, Some(expiries)) => {
                     (self.layout.field_expiry, keyspace::FIELD_EXPIRY, field_expiry::fields_of(collection.version), expiries.count)
                 }
-                (true, None) => (self.layout.score, keyspace::SCORE, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count),
+                (Part::Second, None) => {
+                    (self.layout.score, keyspace::SCORE, KeyRange::prefix(&collection.version.to_be_bytes()), collection.count)
+                }
             };
             let start = range.start.max(std::mem::take(&mut within.next));
             let mut scan = self.scan(keyspace, &start, range.end);
@@ -126,11 +131,12 @@ impl Step<'_, '_, '_> {
                 let (kind, counted) = (collection.kind.name(), within.counted);
                 self.find(keyspace::META, key, format!("the {kind} counts {expected} but has {counted} {name} records"));
             }
-            let has_second = collection.kind == Kind::SortedSet || collection.expiries.is_some();
-            if within.in_second || !has_second {
-                return Ok(None);
-            }
-            within = Within { in_second: true, counted: 0, next: Vec::new(), version: within.version };
+            let part = match within.part {
+                Part::Data if collection.kind == Kind::SortedSet || collection.expiries.is_some() => Part::Second,
+                Part::Second if collection.rank_levels > 0 => Part::Tree,
+                _ => return Ok(None),
+            };
+            within = Within { part, counted: 0, next: Vec::new(), version: within.version };
         }
     }
 

@@ -11,12 +11,14 @@ pub enum Phase {
     Meta,
     Data,
     Score,
+    Rank,
     Expiry,
     FieldExpiry,
     Garbage,
 }
 
-const PHASES: [Phase; 7] = [Phase::System, Phase::Meta, Phase::Data, Phase::Score, Phase::Expiry, Phase::FieldExpiry, Phase::Garbage];
+const PHASES: [Phase; 8] =
+    [Phase::System, Phase::Meta, Phase::Data, Phase::Score, Phase::Rank, Phase::Expiry, Phase::FieldExpiry, Phase::Garbage];
 
 impl Phase {
     pub fn next(self) -> Option<Self> {
@@ -25,15 +27,28 @@ impl Phase {
     }
 }
 
+/// What is verified of a collection, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Its records in `data`.
+    Data,
+    /// Those of its other keyspace: scores, or expiries of fields.
+    Second,
+    /// The tree that tells its ranks.
+    Tree,
+}
+
+const PARTS: [Part; 3] = [Part::Data, Part::Second, Part::Tree];
+
 /// A position within a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Within {
     pub version: u64,
-    /// Its data records are done, those of its other keyspace are under way: scores, or expiries of fields.
-    pub in_second: bool,
-    /// How many records of the keyspace were counted so far.
+    /// What is under way.
+    pub part: Part,
+    /// How many records of the part were counted so far; of a tree, none.
     pub counted: u64,
-    /// First record to look at; empty: the first of the collection.
+    /// First record to look at; empty: the first of the part.
     pub next: Vec<u8>,
 }
 
@@ -48,13 +63,13 @@ pub struct Candidate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub phase: Phase,
-    /// First record to look at; in the phases `Data` and `Score` the first one behind the window.
+    /// First record to look at; in the phases `Data`, `Score` and `Rank` the first one behind the window.
     pub next: Vec<u8>,
     /// Phase `Meta`: the collection of the record `next` is under way.
     pub within: Option<Within>,
-    /// Phases `Data` and `Score`: the window's versions, ascending.
+    /// Phases `Data`, `Score` and `Rank`: the window's versions, ascending.
     pub window: Vec<Candidate>,
-    /// Phases `Data` and `Score`: the window is complete; first meta record to look at.
+    /// Phases `Data`, `Score` and `Rank`: the window is complete; first meta record to look at.
     pub next_meta: Option<Vec<u8>>,
 }
 
@@ -64,17 +79,16 @@ impl Cursor {
         Self { phase, next: Vec::new(), within: None, window: Vec::new(), next_meta: None }
     }
 
-    /// `phase | next | has within [version u64 | in second | counted u64 | next] | has next meta [next] | (version u64 | owners)*`;
+    /// `phase | next | has within [version u64 | part | counted u64 | next] | has next meta [next] | (version u64 | owners)*`;
     /// keys have their length (u32) before them.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let phase = PHASES.iter().position(|phase| *phase == self.phase);
-        bytes.put_u8(phase.and_then(|phase| u8::try_from(phase).ok()).unwrap_or(0));
+        bytes.put_u8(place_of(&PHASES, &self.phase));
         put_key(&mut bytes, &self.next);
         bytes.put_u8(u8::from(self.within.is_some()));
         if let Some(within) = &self.within {
             bytes.put_u64(within.version);
-            bytes.put_u8(u8::from(within.in_second));
+            bytes.put_u8(place_of(&PARTS, &within.part));
             bytes.put_u64(within.counted);
             put_key(&mut bytes, &within.next);
         }
@@ -104,8 +118,9 @@ impl Cursor {
         let mut cursor = Self::at(*phase);
         cursor.next = reader.bytes(SHORT)?.to_vec();
         if reader.u8(SHORT)? != 0 {
-            let (version, in_second, counted) = (reader.u64(SHORT)?, reader.u8(SHORT)? != 0, reader.u64(SHORT)?);
-            cursor.within = Some(Within { version, in_second, counted, next: reader.bytes(SHORT)?.to_vec() });
+            let version = reader.u64(SHORT)?;
+            let part = *PARTS.get(usize::from(reader.u8(SHORT)?)).ok_or(reader.flaw("an unknown part"))?;
+            cursor.within = Some(Within { version, part, counted: reader.u64(SHORT)?, next: reader.bytes(SHORT)?.to_vec() });
         }
         if reader.u8(SHORT)? != 0 {
             cursor.next_meta = Some(reader.bytes(SHORT)?.to_vec());
@@ -118,6 +133,11 @@ impl Cursor {
         }
         Ok(cursor)
     }
+}
+
+/// The number of one of few things.
+fn place_of<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter().position(|other| other == one).and_then(|place| u8::try_from(place).ok()).unwrap_or(0)
 }
 
 fn put_key(bytes: &mut Vec<u8>, key: &[u8]) {
@@ -133,7 +153,7 @@ mod tests {
     fn a_cursor_comes_back_from_its_bytes() {
         let mut cursor = Cursor::at(Phase::Meta);
         cursor.next = b"key".to_vec();
-        cursor.within = Some(Within { version: 7, in_second: true, counted: 300, next: b"sub".to_vec() });
+        cursor.within = Some(Within { version: 7, part: Part::Second, counted: 300, next: b"sub".to_vec() });
         assert_eq!(Cursor::decode(&cursor.encode()), Ok(cursor));
         let mut cursor = Cursor::at(Phase::Score);
         cursor.next_meta = Some(Vec::new());

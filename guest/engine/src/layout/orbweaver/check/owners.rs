@@ -1,4 +1,4 @@
-//! The check of versions: every record of `data` and `score` belongs to a key or is garbage.
+//! The check of versions: every record of `data`, `score` and `rank` belongs to a key or is garbage.
 //!
 //! No record leads from a version to its key. So the versions that own records are taken in windows: [`WINDOW`] at a time, found
 //! by leaping from version to version; those that are garbage are left out; then one walk over all meta records tells which of
@@ -72,7 +72,11 @@ impl Step<'_, '_, '_> {
             self.looked_at_one();
             cursor.next_meta = Some(after(&key));
             let collection = records::decode_meta(&value).ok().as_ref().and_then(Meta::collection);
-            let owner = collection.filter(|collection| name == keyspace::DATA || collection.kind == Kind::SortedSet);
+            let owner = collection.filter(|collection| match name {
+                keyspace::DATA => true,
+                keyspace::RANK => collection.rank_levels > 0,
+                _ => collection.kind == Kind::SortedSet,
+            });
             let position = owner.and_then(|owner| cursor.window.binary_search_by_key(&owner.version, |candidate| candidate.version).ok());
             if let Some(candidate) = position.and_then(|position| cursor.window.get_mut(position)) {
                 candidate.owners = candidate.owners.saturating_add(1);

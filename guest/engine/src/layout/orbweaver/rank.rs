@@ -1,0 +1,121 @@
+//! The keyspace `rank`: nodes of the trees that tell the ranks of large sorted sets. What they are for: `layout/ranks`.
+
+use super::{Orbweaver, corrupt, keyspace, records, score_key};
+use crate::codec::{Flaw, Reader};
+use crate::error::{Error, Result};
+use crate::layout::ranks::{Node, RankRecords};
+use crate::layout::{Cut, RecordKey, RecordRange};
+use crate::store::KeyRange;
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// Bytes of the version, which is what comes before the place in the key of a score record.
+const VERSION_BYTES: usize = 8;
+
+/// `version u64 | level u8 | place`: the key of a node. A place is `ordered score u64 | member`; empty, it is before all members.
+pub fn encode_key(version: u64, level: u8, place: &[u8]) -> Bytes {
+    let mut key = BytesMut::with_capacity(VERSION_BYTES + 1 + place.len());
+    key.put_u64(version);
+    key.put_u8(level);
+    key.put_slice(place);
+    key.freeze()
+}
+
+/// The inverse of [`encode_key`]: version, level, place.
+pub fn decode_key(key: &Bytes) -> std::result::Result<(u64, u8, Bytes), Flaw> {
+    let mut reader = Reader::new(key);
+    let version = reader.u64("a version is cut short")?;
+    let level_at = reader.flaw("a level that no tree has");
+    let level = reader.u8("a level is missing")?;
+    let place_at = reader.flaw("a place is cut short");
+    let place = reader.rest();
+    match place.len() {
+        _ if level == 0 => Err(level_at),
+        1..8 => Err(place_at),
+        _ => Ok((version, level, place)),
+    }
+}
+
+/// `count u64`: the value of a node.
+pub fn encode_count(count: u64) -> Bytes {
+    Bytes::copy_from_slice(&count.to_be_bytes())
+}
+
+/// The inverse of [`encode_count`].
+pub fn decode_count(value: &Bytes) -> std::result::Result<u64, Flaw> {
+    let mut reader = Reader::new(value);
+    let count = reader.u64("a count is cut short")?;
+    reader.end()?;
+    Ok(count)
+}
+
+/// What follows the version in the key of a score record.
+fn place_of(mut key: Vec<u8>) -> Bytes {
+    key.drain(..VERSION_BYTES.min(key.len()));
+    key.into()
+}
+
+impl RankRecords for Orbweaver {
+    fn place(&self, score: f64, member: &[u8]) -> Bytes {
+        records::encode_scored(0, score, member).0.slice(VERSION_BYTES..)
+    }
+
+    fn cut(&self, cut: &Cut) -> Option<Bytes> {
+        score_key(0, cut).map(place_of)
+    }
+
+    fn level(&self, version: u64, level: u8, from: &[u8], to: Option<&[u8]>) -> RecordRange {
+        let keyspace = if level == 0 { self.score } else { self.rank };
+        let key = |place| if level == 0 { records::encode_sub_key(version, place) } else { encode_key(version, level, place) };
+        let all = KeyRange::prefix(&key(b""));
+        (keyspace, KeyRange { start: key(from).into(), end: to.map(|to| key(to).into()).or(all.end), ..all })
+    }
+
+    fn node(&self, version: u64, level: u8, place: &[u8]) -> RecordKey {
+        (self.rank, encode_key(version, level, place))
+    }
+
+    fn encode_count(&self, count: u64) -> Bytes {
+        encode_count(count)
+    }
+
+    fn decode(&self, level: u8, key: &Bytes, value: &Bytes) -> Result<Node> {
+        if level == 0 {
+            let place = records::decode_sub_key(key).map(|(_, place)| place);
+            return place.map(|place| Node { place, count: 1 }).map_err(|flaw| corrupt(keyspace::SCORE, key, flaw));
+        }
+        let decode = || Ok(Node { place: decode_key(key)?.2, count: decode_count(value)? });
+        decode().map_err(|flaw| corrupt(keyspace::RANK, key, flaw))
+    }
+
+    fn damaged(&self, (_, key): &RecordKey, what: &'static str) -> Error {
+        corrupt(keyspace::RANK, key, Flaw { offset: 0, what })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_the_documented_bytes() {
+        for (level, place, key) in [
+            (1, b"".as_slice(), b"\0\0\0\0\0\0\0\x07\x01".as_slice()),
+            (2, b"\xbf\xf8\0\0\0\0\0\0m", b"\0\0\0\0\0\0\0\x07\x02\xbf\xf8\0\0\0\0\0\0m"),
+        ] {
+            assert_eq!(encode_key(7, level, place), key);
+            assert_eq!(decode_key(&Bytes::from_static(key)), Ok((7, level, Bytes::from_static(place))));
+        }
+        assert_eq!(encode_count(258), b"\0\0\0\0\0\0\x01\x02".as_slice());
+        assert_eq!(decode_count(&encode_count(258)), Ok(258));
+    }
+
+    #[test]
+    fn damaged_records_are_refused() {
+        for key in [b"".as_slice(), b"\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\x07", b"\0\0\0\0\0\0\0\x07\0", b"\0\0\0\0\0\0\0\x07\x01\xbf\xf8"] {
+            assert!(decode_key(&Bytes::from_static(key)).is_err(), "{key:?}");
+        }
+        for value in [b"".as_slice(), b"\0\0\0\0\0\0\x01", b"\0\0\0\0\0\0\x01\x02\x03"] {
+            assert!(decode_count(&Bytes::from_static(value)).is_err(), "{value:?}");
+        }
+    }
+}
