@@ -13,9 +13,11 @@ mod progress;
 mod raw;
 mod report;
 mod server;
+mod simulation;
 mod socket;
 mod start;
 mod statistics;
+mod stores;
 mod template;
 mod workload;
 
@@ -26,6 +28,12 @@ use report::Results;
 
 fn main() -> Result<()> {
     let options = Options::parse();
+    if options.simulation {
+        return simulation::run(&options.docs.join("charts"));
+    }
+    if options.stores {
+        return stores::run();
+    }
     let operations = options.operations()?;
     if let Some((operation, pipeline)) = options.flame()? {
         let path = flame::draw(operation, pipeline, options.operations, &options.charts())?;

@@ -31,6 +31,8 @@ pub enum Part {
   cargo xtask bench --churn --churn-operations 10000000
   cargo xtask bench --memory --data-bytes 10GB
   cargo xtask bench --flame SET:32
+  cargo xtask bench --stores
+  cargo xtask bench --simulation
   cargo xtask bench --browser"
 )]
 pub struct Options {
@@ -61,6 +63,13 @@ pub struct Options {
     /// Draw a flame graph of the component instead: an operation, and how many requests come in one call
     #[arg(long, value_name = "OPERATION[:PIPELINE]", help_heading = "Parts")]
     flame: Option<String>,
+
+    /// Measure servers on RocksDB, PostgreSQL and etcd side by side instead: rates and round trips, one server and three
+    #[arg(long, conflicts_with_all = ["simulation", "flame"], help_heading = "Parts")]
+    pub stores: bool,
+    /// Simulate conflicts of servers on one store instead, and draw the charts into docs/charts
+    #[arg(long, conflicts_with = "flame", help_heading = "Parts")]
+    pub simulation: bool,
 
     /// Only these operations, by their commands, in process and over sockets
     #[arg(long, value_name = "COMMANDS", value_delimiter = ',')]

@@ -29,6 +29,8 @@ pub mod readers;
 pub mod redis_server;
 pub mod script;
 pub mod sequence;
+pub mod shared_store;
+pub mod shared_writer;
 pub mod target;
 pub mod tools;
 pub mod writer;

@@ -16,7 +16,8 @@ const STEP_RECORDS: u32 = 10_000;
 
 Examples:
   orbweaver check --dir data
-  orbweaver check --dir /var/pika/db --read-only")]
+  orbweaver check --dir /var/pika/db --read-only
+  orbweaver check --store postgres://ada@db.example/app --store-password-file secret")]
 pub struct CheckArgs {
     #[command(flatten)]
     dir: DirArgs,
@@ -47,7 +48,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
     }
     progress.finish_and_clear();
-    let shown = args.dir.path().display();
+    let shown = database.store.shown();
     if wrong == 0 {
         println!("{shown}: no record is wrong");
         return Ok(ExitCode::SUCCESS);

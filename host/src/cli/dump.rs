@@ -14,6 +14,7 @@ const STEP_BYTES: u32 = 1 << 20;
 #[command(after_help = "Examples:
   orbweaver dump --dir data --output backup.jsonl
   orbweaver dump | zstd > backup.jsonl.zst
+  orbweaver dump --store etcd://a:2379,b:2379,c:2379 --output backup.jsonl
   orbweaver dump --dir /var/pika/db --read-only --output pika.jsonl
 
 The format is described in docs/dump.md; `orbweaver load` reads it back.")]

@@ -21,6 +21,7 @@ Examples:
   orbweaver exec --dir data SET greeting 'hello world'
   orbweaver exec --dir data --human HGETALL user:1
   orbweaver exec --dir data < script.txt
+  orbweaver exec --store postgres://ada@db.example/app DBSIZE
   orbweaver exec --dir /var/pika/db --read-only --now 1700000000000 TTL user:1")]
 pub struct ExecArgs {
     #[command(flatten)]

@@ -31,7 +31,8 @@ const SHOWN_RECORDS: u64 = 24;
 Examples:
   orbweaver inspect --dir data user:1
   orbweaver inspect --dir data --db 3 --match 'user:*' --limit 5
-  orbweaver inspect --dir data --json user:1 | jq .value.fields")]
+  orbweaver inspect --dir data --json user:1 | jq .value.fields
+  orbweaver inspect --store etcd://a:2379 user:1")]
 pub struct InspectArgs {
     #[command(flatten)]
     dir: DirArgs,

@@ -20,6 +20,7 @@ const STEP_BYTES: usize = 1 << 20;
 #[command(after_help = "Examples:
   orbweaver load --dir data backup.jsonl
   zstd -dc backup.jsonl.zst | orbweaver load --dir data
+  orbweaver dump --dir data | orbweaver load --store postgres://ada@db.example/app
   orbweaver load --dir for-pika --layout blackwidow backup.jsonl")]
 pub struct LoadArgs {
     #[command(flatten)]

@@ -6,13 +6,15 @@ mod instance;
 mod line;
 mod lines;
 mod loss;
+mod place;
 mod state;
 
 use super::options::{CamelliaArgs, EngineArgs, LayoutName, Setting, load_component};
 use super::output::byte_progress;
 use super::refused::Refused;
+use super::store::DEADLINE;
 use adapter::Adapter;
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 use digest::{Digest, Hashes};
 use indicatif::ProgressBar;
@@ -21,13 +23,12 @@ use lines::{Lines, Position};
 use loss::{Loss, Survey};
 use orbweaver::runtime::typed::keys::Kind;
 use orbweaver::runtime::{CallError, Component, Orbweaver};
-use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore, recognise};
+use orbweaver::stores::rocksdb::Layout;
 use orbweaver_engine::environment::HeldEnvironment;
 use orbweaver_engine::store::{Limits, MemoryStore, Store};
+use place::Place;
 use state::{Phase, State, Task};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Bytes of the dump that are asked of the source at a time: what is written before the state is.
@@ -37,21 +38,22 @@ const STEP_BYTES: u32 = 1 << 20;
 ///
 /// The source is not changed; stop its server first. What the target's layout cannot hold is listed before anything is written, and
 /// has to be named with --lossy. A migration that was interrupted goes on when it is run again; how far it is, is noted in a
-/// file beside the target's directory as long as it is not finished.
+/// file as long as it is not finished: beside the target's directory, or in the working directory where the target is a URL.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   orbweaver migrate --from pika/db --to data
   orbweaver migrate --from data --to old --to-layout blackwidow
+  orbweaver migrate --from data --to postgres://ada@db.example/app
   orbweaver migrate --from data --to old --to-layout blackwidow --lossy milliseconds,field-expiries
 
 docs/migration.md describes what each kind of loss means.")]
 pub struct MigrateArgs {
-    /// Directory of the database to copy
-    #[arg(long, value_name = "DIR")]
-    from: PathBuf,
-    /// Directory of the database to make; one that exists has to be empty
-    #[arg(long, value_name = "DIR")]
-    to: PathBuf,
+    /// Directory of the database to copy, or the URL of a store, as for --store of other subcommands
+    #[arg(long, value_name = "DIR|URL")]
+    from: Place,
+    /// Directory of the database to make, or the URL of a store; one that exists has to be empty
+    #[arg(long, value_name = "DIR|URL")]
+    to: Place,
     /// Layout of the database to make [default: orbweaver]
     #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true)]
     to_layout: Option<LayoutName>,
@@ -65,31 +67,32 @@ pub struct MigrateArgs {
 }
 
 pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
-    let (task, state_path) = (args.task()?, State::path(&args.to));
+    let (task, state_path) = (args.task()?, args.to.state_path()?);
     let begun = State::read(&state_path)?;
     match &begun {
         Some(state) if state.task != task => bail!(
             "a migration of {} with other options is not finished: run it again as it was begun, or remove {} and {} to start over",
-            state.task.from.display(),
+            state.task.from,
             state_path.display(),
-            args.to.display()
+            args.to
         ),
-        None if !is_empty(&args.to)? => bail!("{} is not empty: a migration makes a new database", args.to.display()),
+        None if !args.to.is_empty()? => bail!("{} is not empty: a migration makes a new database", args.to),
         _ => {}
     }
     let now_ms = begun.as_ref().map_or_else(|| args.engine.environment(None).now_us() / 1000, |state| state.now_ms);
     let opener = Opener { args, component: load_component()?, now_ms };
-    let source_options = RocksOptions { create_if_missing: false, read_only: true, ..RocksOptions::default() };
-    let place = recognise(&args.from, None)?;
-    let source_store = RocksStore::open(&place.directory, RocksOptions { layout: place.layout, ..source_options })?;
-    let limits = Limits { read_only: false, ..source_store.handle().limits() };
-    let mut source = opener.source(source_store.handle(), place.layout)?;
-    let mut adapter =
-        Adapter::new(|| opener.target(MemoryStore::with_limits(limits)), &mut opener.source(MemoryStore::new(), place.layout)?)?;
+    let (source_store, source_layout) = args.from.open_source()?;
+    let limits = match &args.to {
+        Place::Directory(_) => Limits { read_only: false, ..source_store.handle().limits() },
+        Place::Remote(_) => args.to.open_target(args.target_layout())?.handle().limits(),
+    };
+    let mut source = opener.source(source_store.handle(), source_layout)?;
+    let make_target = || opener.target(Box::new(MemoryStore::with_limits(limits)));
+    let mut adapter = Adapter::new(make_target, &mut opener.source(Box::new(MemoryStore::new()), source_layout)?)?;
 
     let state = match begun {
         // Somebody has removed what was written.
-        Some(state) if is_empty(&args.to)? => State::new(task, now_ms, state.total, state.is_lossy),
+        Some(state) if args.to.is_empty()? => State::new(task, now_ms, state.total, state.is_lossy),
         Some(state) => state,
         None => {
             let (survey, total) = take_survey(&mut source, &mut adapter)?;
@@ -98,14 +101,13 @@ pub fn migrate(args: &MigrateArgs) -> anyhow::Result<ExitCode> {
         }
     };
     state.write(&state_path)?;
-    let target_options = RocksOptions { durability: Durability::Always, layout: args.target_layout(), ..RocksOptions::default() };
-    let target_store = RocksStore::open(&args.to, target_options)?;
+    let target_store = args.to.open_target(args.target_layout())?;
     let target = opener.target(target_store.handle())?;
     let mut migration = Migration { source, target, adapter, state, state_path };
     migration.copy()?;
     let keys = migration.compare()?;
     State::remove(&migration.state_path)?;
-    println!("{keys} keys migrated to {}, and compared with {}", args.to.display(), args.from.display());
+    println!("{keys} keys migrated to {}, and compared with {}", args.to, args.from);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,17 +117,20 @@ impl MigrateArgs {
     }
 
     fn task(&self) -> anyhow::Result<Task> {
-        let from = fs::canonicalize(&self.from).with_context(|| format!("cannot read {}", self.from.display()))?;
-        if fs::canonicalize(&self.to).is_ok_and(|to| to == from) {
-            bail!("{} cannot be migrated into itself", self.from.display());
-        }
-        if self.to.file_name().is_none() {
-            bail!("{} is not the name of a directory", self.to.display());
+        let from = self.from.settled()?;
+        if self.to.settled().is_ok_and(|to| to == from) {
+            bail!("{} cannot be migrated into itself", self.from);
         }
         let mut lossy = self.lossy.clone();
         lossy.sort_unstable();
         lossy.dedup();
-        Ok(Task { from, to_layout: self.target_layout().name().to_owned(), databases: self.engine.databases(), lossy })
+        Ok(Task {
+            from: from.to_string(),
+            to: self.to.to_string(),
+            to_layout: self.target_layout().name().to_owned(),
+            databases: self.engine.databases(),
+            lossy,
+        })
     }
 
     /// Lists the losses, and refuses those that are not allowed.
@@ -142,15 +147,6 @@ impl MigrateArgs {
     }
 }
 
-/// Whether a directory holds nothing, or is not there.
-fn is_empty(path: &Path) -> anyhow::Result<bool> {
-    match fs::read_dir(path) {
-        Ok(mut entries) => Ok(entries.next().is_none()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(anyhow!(error).context(format!("cannot read {}", path.display()))),
-    }
-}
-
 /// Opens instances with one clock, which stands still: a key that the source has when the migration begins is there at its end.
 struct Opener<'a> {
     args: &'a MigrateArgs,
@@ -159,17 +155,17 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    fn source(&self, store: impl Store + Send + 'static, layout: Layout) -> anyhow::Result<Orbweaver> {
+    fn source(&self, store: Box<dyn Store + Send>, layout: Layout) -> anyhow::Result<Orbweaver> {
         self.open(store, &self.args.camellia.settings(layout))
     }
 
-    fn target(&self, store: impl Store + Send + 'static) -> anyhow::Result<Orbweaver> {
+    fn target(&self, store: Box<dyn Store + Send>) -> anyhow::Result<Orbweaver> {
         self.open(store, &self.args.camellia.settings(self.args.target_layout()))
     }
 
-    fn open(&self, store: impl Store + Send + 'static, settings: &[Setting]) -> anyhow::Result<Orbweaver> {
+    fn open(&self, store: Box<dyn Store + Send>, settings: &[Setting]) -> anyhow::Result<Orbweaver> {
         let environment = Box::new(HeldEnvironment::new(self.now_ms, 0));
-        self.args.engine.open_in(&self.component, environment, store, settings)
+        self.args.engine.open_in(&self.component, environment, store, settings, DEADLINE)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Subcommands, and what becomes of their errors: exit code 0 for success, 1 for a failure, 2 for a wrong command line.
 
 mod check;
+mod clock;
 mod component;
 mod dump;
 mod exec;
@@ -12,13 +13,14 @@ mod output;
 mod records;
 mod refused;
 mod serve;
+mod store;
 
 use clap::{Parser, Subcommand};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// Redis data structures as one WebAssembly component, over RocksDB.
+/// Redis data structures as one WebAssembly component, over RocksDB, PostgreSQL or etcd.
 #[derive(Debug, Parser)]
 #[command(version, after_help = "Start with `orbweaver serve`, then `redis-cli`. Each subcommand shows examples with --help.")]
 pub struct Cli {

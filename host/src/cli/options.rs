@@ -1,13 +1,15 @@
 //! Options that several subcommands share.
 
 use super::UsageError;
+use super::clock::Clock;
+use super::store::{OpenStore, StoreArgs, StoreName};
 use anyhow::Context as _;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum, value_parser};
 use orbweaver::runtime::{Component, Orbweaver};
 use orbweaver::stores::rocksdb::{Layout, RocksOptions, RocksStore, recognise};
 use orbweaver_engine::environment::{Environment, HeldEnvironment, SystemEnvironment};
-use orbweaver_engine::store::Store;
+use orbweaver_engine::store::{MemoryStore, Store};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ pub struct DirArgs {
     /// Directory of the database [default: data]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Layout of the database [default: that of the directory; orbweaver where there is none yet]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     layout: Option<LayoutName>,
@@ -92,10 +96,10 @@ impl CamelliaArgs {
     }
 }
 
-/// Whether the directory may be changed.
+/// Whether the database may be changed.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ReadOnlyArgs {
-    /// Open the directory without changing a file in it; commands that write are refused
+    /// Open the directory, or the store, without changing anything in it; commands that write are refused
     #[arg(long)]
     pub read_only: bool,
 }
@@ -113,7 +117,7 @@ pub type Setting = (&'static str, String);
 
 /// An open database, and the settings by which the engine understands it.
 pub struct Database {
-    pub store: RocksStore,
+    pub store: OpenStore,
     pub layout: Layout,
     pub settings: Vec<Setting>,
 }
@@ -134,27 +138,37 @@ impl DirArgs {
         self.open(RocksOptions { create_if_missing: self.dir.is_some(), read_only: access.read_only, ..RocksOptions::default() })
     }
 
-    /// Opens the database as the options say, with the layout that the directory has.
+    /// Opens the database: the options are for one in a directory, which has its layout.
     pub fn open(&self, options: RocksOptions) -> anyhow::Result<Database> {
+        let (store, layout) = match self.store.name()? {
+            StoreName::Rocksdb => self.open_directory(options)?,
+            StoreName::Memory if options.read_only => {
+                return Err(UsageError("--read-only is for what is there already, not for --store memory".into()).into());
+            }
+            StoreName::Memory => (OpenStore::Memory(MemoryStore::new()), self.layout_without_directory()),
+            StoreName::Remote(address) => (OpenStore::connect(&address, options.read_only)?, self.layout_without_directory()),
+        };
+        Ok(Database { store, layout, settings: self.settings(layout)? })
+    }
+
+    fn open_directory(&self, options: RocksOptions) -> anyhow::Result<(OpenStore, Layout)> {
         let opened = recognise(self.path(), self.layout.map(Layout::from)).and_then(|place| {
             let options = RocksOptions { layout: place.layout, ..options };
             Ok((RocksStore::open(&place.directory, options)?, place.layout))
         });
-        let opened = match (opened, &self.dir) {
+        let (store, layout) = match (opened, &self.dir) {
             (opened, None) => opened.context("cannot open the database in the directory `data`; another one is named with --dir")?,
             (opened, Some(_)) => opened?,
         };
-        let (store, layout) = opened;
-        Ok(Database { store, layout, settings: self.settings(layout)? })
+        Ok((OpenStore::Rocksdb { store, path: self.path().to_owned() }, layout))
     }
 
-    /// The layout of a database that has no directory.
-    pub fn layout_in_memory(&self) -> Layout {
+    fn layout_without_directory(&self) -> Layout {
         self.layout.map_or(Layout::Orbweaver, Layout::from)
     }
 
     /// The settings by which the engine understands a database of this layout.
-    pub fn settings(&self, layout: Layout) -> anyhow::Result<Vec<Setting>> {
+    fn settings(&self, layout: Layout) -> anyhow::Result<Vec<Setting>> {
         if layout != Layout::Camellia
             && let Some((name, _)) = self.camellia.own().first()
         {
@@ -173,9 +187,10 @@ pub struct EngineArgs {
     /// Most memory of the engine; a call that needs more ends with an error to its client. 4 GiB at most
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = memory_limit)]
     memory_limit: ByteSize,
-    /// Longest time for one call of the engine; a call that takes longer ends with an error to its client
-    #[arg(long, value_name = "TIME", default_value = "30s")]
-    deadline: humantime::Duration,
+    /// Longest time for one call of the engine; a call that takes longer ends with an error to its client. [default: 30s; 2min on a
+    /// store behind a network, which may have to be waited for]
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<humantime::Duration>,
     /// Lets DEBUG PANIC end the engine's instance, for tests
     #[arg(long, hide = true)]
     allow_debug_panic: bool,
@@ -185,35 +200,40 @@ pub struct EngineArgs {
     /// Draw randomness from this seed, for tests
     #[arg(long, hide = true, requires = "clock_ms")]
     seed: Option<u64>,
+    /// File that says by how many milliseconds the clock is wrong, read again and again, for tests
+    #[arg(long, hide = true, value_name = "FILE")]
+    clock_error_file: Option<PathBuf>,
 }
 
 impl EngineArgs {
     /// Opens the component on a database, with the clock held where that was asked for.
     pub fn open(&self, database: &Database, clock: ClockArgs) -> anyhow::Result<Orbweaver> {
-        self.open_with(database.store.handle(), &database.settings, clock.now)
+        self.open_with(&database.store, &database.settings, clock.now)
     }
 
     /// Opens the component on a store, with settings beside those of the options.
-    pub fn open_with(&self, store: impl Store + Send + 'static, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
-        self.open_in(&load_component()?, self.environment(now_ms), store, settings)
+    fn open_with(&self, store: &OpenStore, settings: &[Setting], now_ms: Option<u64>) -> anyhow::Result<Orbweaver> {
+        self.open_in(&load_component()?, self.environment(now_ms), store.handle(), settings, store.usual_deadline())
     }
 
-    /// Opens a component that is loaded already, with a clock and randomness of the caller's.
+    /// Opens a component that is loaded already, with a clock and randomness of the caller's, and the deadline that holds where the
+    /// options name none.
     pub fn open_in(
         &self,
         component: &Component,
         environment: Box<dyn Environment + Send>,
-        store: impl Store + Send + 'static,
+        store: Box<dyn Store + Send>,
         settings: &[Setting],
+        usual_deadline: Duration,
     ) -> anyhow::Result<Orbweaver> {
         let builder = Orbweaver::builder()
             .memory_limit(bytes(self.memory_limit))
-            .deadline(Duration::from(self.deadline))
+            .deadline(self.deadline.map_or(usual_deadline, Duration::from))
             .setting("databases", &self.databases.to_string())
             .setting("allow-debug-panic", if self.allow_debug_panic { "yes" } else { "no" })
             .environment(environment);
         let builder = settings.iter().fold(builder, |builder, (name, value)| builder.setting(name, value));
-        Ok(builder.open(component, Box::new(store))?)
+        Ok(builder.open(component, store)?)
     }
 
     /// The randomness that the engine gets, and its clock, held at `now_ms` where that is given.
@@ -222,8 +242,13 @@ impl EngineArgs {
         match (self.clock_ms, self.seed, now_ms) {
             (Some(now_ms), Some(seed), _) => Box::new(HeldEnvironment::new(now_ms, seed)),
             (_, _, Some(now_ms)) => Box::new(HeldEnvironment::new(now_ms, system.random())),
-            _ => Box::new(system),
+            _ => Box::new(self.clock()),
         }
+    }
+
+    /// The clock that goes on.
+    pub fn clock(&self) -> Clock {
+        Clock::new(self.clock_error_file.clone())
     }
 
     /// How many dbs there are.

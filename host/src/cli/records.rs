@@ -75,7 +75,7 @@ pub fn records(verb: &RecordsVerb) -> anyhow::Result<ExitCode> {
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
-    let store = args.dir.open_existing(args.access)?.store;
+    let store = args.dir.open_existing(args.access)?.store.into_rocksdb("records export")?;
     let mut output = Output::create(args.output.as_deref())?;
     let progress = count_progress("records");
     for name in store.keyspaces()? {
@@ -105,7 +105,7 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
 
 fn import(args: &ImportArgs) -> anyhow::Result<()> {
     let (mut input, size) = open_input(args.file.as_deref())?;
-    let store = args.dir.open_or_create(ReadOnlyArgs { read_only: false })?.store;
+    let store = args.dir.open_or_create(ReadOnlyArgs { read_only: false })?.store.into_rocksdb("records import")?;
     if !args.force {
         for name in store.keyspaces()? {
             if !is_empty(&store, &name)? {

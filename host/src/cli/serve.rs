@@ -1,25 +1,31 @@
 //! `orbweaver serve`.
 
 use super::UsageError;
-use super::options::{DirArgs, EngineArgs, ReadOnlyArgs, Setting, bytes, load_component};
+use super::options::{Database, DirArgs, EngineArgs, ReadOnlyArgs, Setting, bytes, load_component};
+use super::store::{OpenStore, first_line};
 use anyhow::Context as _;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use orbweaver::runtime::Orbweaver;
-use orbweaver::server::{Server, ServerOptions, Stopper};
-use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions, RocksStore};
+use orbweaver::server::{LiveFacts, Server, ServerOptions, Stopper};
+use orbweaver::stores::remote::RemoteStore;
+use orbweaver::stores::remote::clock::Watch;
+use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions};
+use orbweaver_engine::environment::Environment as _;
 use orbweaver_engine::events::Classes;
-use orbweaver_engine::store::{MemoryStore, Store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Files that the process needs beside its connections: those of RocksDB, and a few of its own.
 const OTHER_FILES: u64 = 1100;
+/// How often each server sweeps a store that several share: round trips of a step with nothing to do are not for nothing there.
+const SHARED_SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
 /// Serves a database to redis clients until SIGTERM, SIGINT or a client's SHUTDOWN.
 ///
@@ -30,6 +36,8 @@ const OTHER_FILES: u64 = 1100;
   orbweaver serve --dir /var/lib/orbweaver --durability always
   orbweaver serve --listen 0.0.0.0:6379 --password-file /etc/orbweaver/password
   orbweaver serve --store memory --listen 127.0.0.1:7000
+  orbweaver serve --store etcd://a:2379,b:2379,c:2379
+  ORBWEAVER_STORE_PASSWORD=... orbweaver serve --store postgres://ada@db.example/app
   orbweaver serve --dir /var/pika/db --read-only
   orbweaver serve --dir for-pika --layout blackwidow
 
@@ -42,10 +50,7 @@ pub struct ServeArgs {
     /// Address and port to listen on; one that other machines can reach needs a password
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
     listen: String,
-    /// Where records are kept
-    #[arg(long, value_enum, default_value_t = StoreKind::Rocksdb)]
-    store: StoreKind,
-    /// When an acknowledged write is safe from a crash of the machine; a crash of the server alone loses nothing
+    /// In a directory: when an acknowledged write is safe from a crash of the machine; a crash of the server alone loses nothing
     #[arg(long, value_enum, default_value_t = DurabilityKind::Everysec)]
     durability: DurabilityKind,
     /// What clients must say with AUTH; other users of the machine may see it in the list of processes
@@ -81,16 +86,12 @@ pub struct ServeArgs {
     /// What is logged, to standard error
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
+    /// On a store that several servers share: how far their clocks may differ. A server whose clock differs more does not start, and
+    /// later refuses writes until it is right
+    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    max_clock_skew: humantime::Duration,
     #[command(flatten)]
     engine: EngineArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StoreKind {
-    /// In the directory, on disk
-    Rocksdb,
-    /// In memory; gone when the server stops
-    Memory,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -142,19 +143,40 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         ))
         .into());
     }
-    let options = server_options(args);
     // Opened before the address is bound: whoever can connect is served.
-    let Data { orbweavers, store, layout } = open(args, password.as_deref())?;
-    let server = Server::bind(address, orbweavers, options)
+    let database = args.dir.open(RocksOptions {
+        durability: args.durability.into(),
+        block_cache_bytes: bytes(args.cache_size),
+        read_only: args.access.read_only,
+        ..RocksOptions::default()
+    })?;
+    let _watch = watch_clock(args, &database.store)?;
+    let own = [("password", password.unwrap_or_default()), ("notify-keyspace-events", args.notify_keyspace_events.clone())];
+    let settings = [database.settings.clone(), own.into()].concat();
+    let orbweavers = instances(args, &database.store, &settings)?;
+    let server = Server::bind(address, orbweavers, server_options(args, &database.store))
         .with_context(|| format!("cannot listen on {address}; another address is named with --listen"))?;
     stop_on_signals(server.stopper()).context("cannot wait for signals")?;
-    announce(args, layout, server.address());
+    announce(args, &database, server.address());
     server.run()?;
-    if let Some(store) = store {
+    if let OpenStore::Rocksdb { store, .. } = database.store
+        && !args.access.read_only
+    {
         store.sync().context("what was written last may not have reached the disk")?;
     }
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compares this machine's clock with those of the others on the store, as long as the returned value lives.
+fn watch_clock(args: &ServeArgs, store: &OpenStore) -> anyhow::Result<Option<Watch>> {
+    let OpenStore::Remote(store) = store else { return Ok(None) };
+    if args.access.read_only {
+        return Ok(None);
+    }
+    let clock = args.engine.clock();
+    let watch = store.watch_clock(Arc::new(move || clock.now_us() / 1000), args.max_clock_skew.into());
+    watch.map(Some).map_err(anyhow::Error::msg)
 }
 
 fn event_classes(text: &str) -> Result<String, String> {
@@ -170,10 +192,7 @@ fn start_log(level: LogLevel) {
 fn password(args: &ServeArgs) -> anyhow::Result<Option<String>> {
     let password = match &args.password_file {
         None => args.password.clone(),
-        Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the password file {}", path.display()))?;
-            Some(text.lines().next().unwrap_or_default().to_owned())
-        }
+        Some(path) => Some(first_line(path)?),
     };
     match password {
         Some(password) if password.is_empty() => Err(UsageError("the password is empty".into()).into()),
@@ -188,54 +207,19 @@ fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     Ok(addresses.next().ok_or_else(|| wrong("no such address"))?)
 }
 
-/// What is served.
-struct Data {
-    /// One for each worker.
-    orbweavers: Vec<Orbweaver>,
-    /// The store, where it has something to sync.
-    store: Option<RocksStore>,
-    layout: Layout,
-}
-
-/// The component on the store of the options.
-fn open(args: &ServeArgs, password: Option<&str>) -> anyhow::Result<Data> {
-    let own = [("password", password.unwrap_or_default().to_owned()), ("notify-keyspace-events", args.notify_keyspace_events.clone())];
-    match args.store {
-        StoreKind::Memory if args.access.read_only => {
-            Err(UsageError("--read-only is for a directory, not for --store memory".into()).into())
-        }
-        StoreKind::Memory => {
-            let layout = args.dir.layout_in_memory();
-            let settings = [args.dir.settings(layout)?, own.into()].concat();
-            let store = MemoryStore::new();
-            Ok(Data { orbweavers: instances(args, || store.clone(), &settings)?, store: None, layout })
-        }
-        StoreKind::Rocksdb => {
-            let database = args.dir.open(RocksOptions {
-                durability: args.durability.into(),
-                block_cache_bytes: bytes(args.cache_size),
-                read_only: args.access.read_only,
-                ..RocksOptions::default()
-            })?;
-            let (store, layout) = (database.store, database.layout);
-            let settings = [database.settings, own.into()].concat();
-            let orbweavers = instances(args, || store.handle(), &settings)?;
-            Ok(Data { orbweavers, store: (!args.access.read_only).then_some(store), layout })
-        }
-    }
-}
-
 /// An instance of the component for each worker, on a handle of its own.
-fn instances<S: Store + Send + 'static>(args: &ServeArgs, handle: impl Fn() -> S, settings: &[Setting]) -> anyhow::Result<Vec<Orbweaver>> {
+fn instances(args: &ServeArgs, store: &OpenStore, settings: &[Setting]) -> anyhow::Result<Vec<Orbweaver>> {
     let component = load_component()?;
     let instance = |number: u16| {
         let own = [("instances", args.workers.to_string()), ("instance", number.to_string())];
-        args.engine.open_in(&component, args.engine.environment(None), handle(), &[settings, &own].concat())
+        let settings = [settings, &own].concat();
+        args.engine.open_in(&component, args.engine.environment(None), store.handle(), &settings, store.usual_deadline())
     };
     (0..args.workers).map(instance).collect()
 }
 
-fn server_options(args: &ServeArgs) -> ServerOptions {
+fn server_options(args: &ServeArgs, store: &OpenStore) -> ServerOptions {
+    let remote = if let OpenStore::Remote(store) = store { Some(store) } else { None };
     let timeout = Duration::from(args.timeout);
     ServerOptions {
         max_clients: allowed_clients(args.max_clients),
@@ -244,7 +228,9 @@ fn server_options(args: &ServeArgs) -> ServerOptions {
         max_pending_bytes: bytes(args.max_pending),
         idle_timeout: (!timeout.is_zero()).then_some(timeout),
         read_only: args.access.read_only,
-        facts: describe(args).into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+        sweep_period: if remote.is_some() { SHARED_SWEEP_PERIOD } else { ServerOptions::default().sweep_period },
+        facts: describe(args, store).into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+        live_facts: remote.cloned().map(live_facts),
     }
 }
 
@@ -266,29 +252,44 @@ fn allowed_clients(wanted: usize) -> usize {
 }
 
 /// What INFO and CONFIG GET show of the options. The log of RocksDB is to it what the append-only file is to Redis.
-fn describe(args: &ServeArgs) -> Vec<(&'static str, String)> {
-    match args.store {
-        StoreKind::Memory => vec![("persistence.store", "memory".to_owned())],
-        StoreKind::Rocksdb => vec![
+fn describe(args: &ServeArgs, store: &OpenStore) -> Vec<(&'static str, String)> {
+    match store {
+        OpenStore::Memory(_) => vec![("persistence.store", "memory".to_owned())],
+        OpenStore::Rocksdb { path, .. } => vec![
             ("persistence.store", "rocksdb".to_owned()),
             ("persistence.durability", durability_name(args.durability)),
-            ("server.dir", args.dir.path().display().to_string()),
-            ("config.dir", args.dir.path().display().to_string()),
+            ("server.dir", path.display().to_string()),
+            ("config.dir", path.display().to_string()),
             ("config.appendonly", "yes".to_owned()),
             ("config.appendfsync", durability_name(args.durability).replace("os", "no")),
         ],
+        OpenStore::Remote(store) => vec![
+            ("persistence.store", store.address().kind().name().to_owned()),
+            ("persistence.store_address", store.address().to_string()),
+            // Who pushes or publishes on another server reaches nobody here.
+            ("clients.blocking_reach", "server".to_owned()),
+            ("clients.pubsub_reach", "server".to_owned()),
+        ],
     }
+}
+
+/// What INFO tells of a store behind a network as of now.
+fn live_facts(store: RemoteStore) -> LiveFacts {
+    LiveFacts::new(move || store.facts().into_iter().map(|(name, text)| (format!("persistence.{name}"), text)).collect())
 }
 
 fn durability_name(kind: DurabilityKind) -> String {
     kind.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-fn announce(args: &ServeArgs, layout: Layout, address: SocketAddr) {
-    let data = match args.store {
-        StoreKind::Memory => "in memory, gone when the server stops".to_owned(),
-        StoreKind::Rocksdb if args.access.read_only => format!("in {} (rocksdb, read-only)", args.dir.path().display()),
-        StoreKind::Rocksdb => format!("in {} (rocksdb, durability {})", args.dir.path().display(), durability_name(args.durability)),
+fn announce(args: &ServeArgs, Database { store, layout, .. }: &Database, address: SocketAddr) {
+    let (place, layout) = (store.shown(), *layout);
+    let data = match store {
+        OpenStore::Memory(_) => "in memory, gone when the server stops".to_owned(),
+        OpenStore::Remote(_) if args.access.read_only => format!("in {place} (read-only)"),
+        OpenStore::Remote(_) => format!("in {place}"),
+        OpenStore::Rocksdb { .. } if args.access.read_only => format!("in {place} (rocksdb, read-only)"),
+        OpenStore::Rocksdb { .. } => format!("in {place} (rocksdb, durability {})", durability_name(args.durability)),
     };
     let layout = if layout == Layout::Orbweaver { String::new() } else { format!(" of the layout {}", layout.name()) };
     let host = if address.ip().is_loopback() { String::new() } else { format!(" -h {}", address.ip()) };

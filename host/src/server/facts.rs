@@ -1,16 +1,17 @@
 //! What the server tells of itself for INFO, CONFIG GET and CLIENT LIST.
 
-use super::ServerOptions;
 use super::crew::Crew;
+use super::{LiveFacts, ServerOptions};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What does not change while the server runs, and where the rest comes from.
+/// What is told, once a second.
 #[derive(Clone)]
 pub struct Facts {
     crew: Arc<Crew>,
     fixed: Vec<(String, String)>,
+    live: Option<LiveFacts>,
     started: Instant,
 }
 
@@ -32,7 +33,8 @@ impl Facts {
             ("config.timeout", options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
         ];
         let own = own.into_iter().map(|(name, text)| (name.to_owned(), text));
-        Self { crew, fixed: own.chain(options.facts.iter().cloned()).collect(), started: Instant::now() }
+        let live = options.live_facts.clone();
+        Self { crew, fixed: own.chain(options.facts.iter().cloned()).collect(), live, started: Instant::now() }
     }
 
     /// All facts as of now.
@@ -54,6 +56,7 @@ impl Facts {
             changing.push(("memory.used_memory_human", bytesize::ByteSize(bytes).to_string()));
         }
         let changing = changing.into_iter().map(|(name, text)| (name.to_owned(), text));
-        self.fixed.iter().cloned().chain(changing).collect()
+        let live = self.live.iter().flat_map(LiveFacts::now);
+        self.fixed.iter().cloned().chain(changing).chain(live).collect()
     }
 }

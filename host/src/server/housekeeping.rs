@@ -4,10 +4,9 @@ use super::clients::Clients;
 use super::facts::Facts;
 use super::options::ServerOptions;
 use crate::runtime::Orbweaver;
+use orbweaver_engine::environment::{SystemEnvironment, random_below};
 use std::time::{Duration, Instant};
 
-/// How often the sweep takes a step, however busy the clients keep the server.
-const SWEEP_PERIOD: Duration = Duration::from_millis(100);
 /// Records in one step: a few milliseconds at most.
 const SWEEP_BUDGET: u32 = 1000;
 /// How long the sweep rests after an error.
@@ -21,6 +20,8 @@ pub struct Housekeeping {
     idle_timeout: Option<Duration>,
     /// The store may be written, and nobody else sweeps it.
     sweeps: bool,
+    sweep_period: Duration,
+    random: SystemEnvironment,
     next_sweep: Instant,
     /// The last step left something to do.
     more_to_sweep: bool,
@@ -32,7 +33,8 @@ impl Housekeeping {
     pub fn new(worker: usize, facts: Facts, options: &ServerOptions) -> Self {
         let now = Instant::now();
         let (idle_timeout, sweeps) = (options.idle_timeout, worker == 0 && !options.read_only);
-        Self { facts, idle_timeout, sweeps, next_sweep: now, more_to_sweep: false, next_tell: now }
+        let (sweep_period, random) = (options.sweep_period, SystemEnvironment::default());
+        Self { facts, idle_timeout, sweeps, sweep_period, random, next_sweep: now, more_to_sweep: false, next_tell: now }
     }
 
     /// How long the server may wait for its clients.
@@ -53,15 +55,23 @@ impl Housekeeping {
         if now < self.next_sweep && (!self.more_to_sweep || served) {
             return false;
         }
-        self.next_sweep = now + SWEEP_PERIOD;
+        self.next_sweep = now + self.time_to_next_sweep();
         self.sweeps && self.sweep(orbweaver)
+    }
+
+    /// From half the period to one and a half: servers that share a store do not stay in step.
+    fn time_to_next_sweep(&mut self) -> Duration {
+        let period_us = u64::try_from(self.sweep_period.as_micros()).unwrap_or(u64::MAX);
+        self.sweep_period / 2 + Duration::from_micros(random_below(&mut self.random, period_us))
     }
 
     /// One step of the sweep. Returns whether keys or fields have expired.
     fn sweep(&mut self, orbweaver: &mut Orbweaver) -> bool {
         match orbweaver.sweep(SWEEP_BUDGET) {
             Ok(swept) => {
-                self.more_to_sweep = swept.more;
+                let something = swept.expired_keys + swept.records + swept.ranges > 0;
+                // More to do and nothing done: another server sweeps the same, and goes first.
+                self.more_to_sweep = swept.more && something;
                 swept.expired_keys + swept.records > 0
             }
             Err(error) => {

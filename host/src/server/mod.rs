@@ -26,7 +26,7 @@ mod listener;
 mod options;
 mod worker;
 
-pub use options::ServerOptions;
+pub use options::{LiveFacts, ServerOptions};
 
 use crate::runtime::Orbweaver;
 use crew::Crew;

@@ -2,5 +2,6 @@
 
 mod background;
 mod locks;
+pub mod remote;
 mod revisions;
 pub mod rocksdb;

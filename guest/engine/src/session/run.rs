@@ -505,9 +505,12 @@ impl<'s> Runner<'_, 's> {
         // The revision first: a change between the two reads is then seen as one.
         let revisions = self.transaction.revisions(&lock_keys)?;
         let epoch = self.transaction.epoch();
+        let places: Vec<KeyAt> = keys.iter().map(|key| KeyAt::new(space, key.clone())).collect();
+        let mut ahead = Vec::new();
+        places.iter().for_each(|at| self.layout.meta_records(at, None, &mut ahead));
+        self.transaction.read_ahead(ahead)?;
         let mut watched: Vec<Watched> = Vec::with_capacity(keys.len());
-        for ((key, lock_key), revision) in keys.iter().zip(lock_keys).zip(revisions) {
-            let at = KeyAt::new(space, key.clone());
+        for ((at, lock_key), revision) in places.into_iter().zip(lock_keys).zip(revisions) {
             let expire_at_ms = self.db(db).0.look_at(&at)?.and_then(|meta| meta.expire_at_ms);
             watched.push(Watched { lock_key, revision: Some(revision), epoch, expire_at_ms });
         }

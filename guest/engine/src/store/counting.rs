@@ -10,6 +10,10 @@ use std::rc::Rc;
 pub struct Cost {
     /// Each of them crosses the boundary where the engine is a component.
     pub calls: usize,
+    /// Calls that read records or revisions: each of them is a round trip where the store is behind a network.
+    pub reads: usize,
+    /// Calls that write: another one.
+    pub commits: usize,
     /// Records asked for by key, there or not, and records in pages of scans.
     pub records_read: usize,
     /// Records stored.
@@ -88,27 +92,38 @@ impl<S: Store, A: Around> Store for Counting<S, A> {
     }
 
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.counter.add(|cost| cost.records_read += 1);
+        self.counter.add(|cost| {
+            cost.reads += 1;
+            cost.records_read += 1;
+        });
         self.call(|store| store.get(keyspace, key))
     }
 
     fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        self.counter.add(|cost| cost.records_read += keys.len());
+        self.counter.add(|cost| {
+            cost.reads += 1;
+            cost.records_read += keys.len();
+        });
         self.call(|store| store.get_many(keys))
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
         let page = self.call(|store| store.scan(keyspace, range, direction, limit))?;
-        self.counter.add(|cost| cost.records_read += page.len());
+        self.counter.add(|cost| {
+            cost.reads += 1;
+            cost.records_read += page.len();
+        });
         Ok(page)
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
+        self.counter.add(|cost| cost.reads += 1);
         self.call(|store| store.revisions(keys))
     }
 
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         self.counter.add(|cost| {
+            cost.commits += 1;
             for op in batch.ops().flatten() {
                 match op {
                     BatchOp::Put { .. } => cost.puts += 1,

@@ -58,8 +58,8 @@ impl Measured {
     /// What a command costs, with its reply.
     pub fn cost_of(&mut self, command: &str) -> (Cost, String) {
         let _ = self.counter.take();
-        let reply = self.client.run(command);
-        (self.counter.take(), reply)
+        let reply = self.client.run_bytes(command);
+        (self.counter.take(), String::from_utf8_lossy(&reply).trim_end().replace("\r\n", " "))
     }
 
     /// What `pipeline` requests of an operation in one call cost, and how often the engine allocates for them.

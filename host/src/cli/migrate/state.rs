@@ -1,4 +1,4 @@
-//! How far a migration is: a file beside the directory of the target, as long as it is not finished.
+//! How far a migration is: a file, as long as it is not finished.
 
 use super::lines::Position;
 use super::loss::Loss;
@@ -9,14 +9,16 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a migration was asked to do. Another one does not go on with it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// The directory of the source.
-    pub from: PathBuf,
+    /// The directory of the source, or its URL without a password.
+    pub from: String,
+    /// The same of the target.
+    pub to: String,
     /// The layout of the target, where it was named.
     pub to_layout: String,
     /// How many dbs there are.
@@ -58,13 +60,6 @@ impl State {
     /// The state before anything is written.
     pub fn new(task: Task, now_ms: u64, total: u64, is_lossy: bool) -> Self {
         Self { version: VERSION, task, now_ms, total, is_lossy, phase: Phase::Copy, done: 0, position: Position::default() }
-    }
-
-    /// Where the state of a migration into `target` is.
-    pub fn path(target: &Path) -> PathBuf {
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(".migration");
-        target.with_file_name(name)
     }
 
     /// Reads a state; `None` where there is no such file.
@@ -115,14 +110,13 @@ mod tests {
 
     fn state() -> State {
         let lossy = vec![Loss::Milliseconds, Loss::LongKeys];
-        State::new(Task { from: "old".into(), to_layout: "nemo".into(), databases: 16, lossy }, 1, 2, true)
+        State::new(Task { from: "old".into(), to: "new".into(), to_layout: "nemo".into(), databases: 16, lossy }, 1, 2, true)
     }
 
     #[test]
     fn a_state_is_read_back_replaced_and_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let path = State::path(&dir.path().join("new"));
-        assert_eq!(path, dir.path().join("new.migration"));
+        let path = dir.path().join("new.migration");
         assert_eq!(State::read(&path).unwrap(), None);
         let first = state();
         first.write(&path).unwrap();
@@ -140,7 +134,7 @@ mod tests {
         let path = dir.path().join("x.migration");
         fs::write(&path, "{}").unwrap();
         assert!(State::read(&path).unwrap_err().to_string().ends_with("x.migration is not the state of a migration"));
-        State { version: 2, ..state() }.write(&path).unwrap();
+        State { version: 1, ..state() }.write(&path).unwrap();
         assert!(State::read(&path).unwrap_err().to_string().ends_with("was written by another version of orbweaver"));
     }
 }
