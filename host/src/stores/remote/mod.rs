@@ -13,6 +13,8 @@ use orbweaver_engine::store::{Store, StoreError};
 use orbweaver_etcd::EtcdStore;
 use orbweaver_postgres::PostgresStore;
 use orbweaver_remote::RoundTrips;
+#[cfg(feature = "tikv")]
+use orbweaver_tikv::TikvStore;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub struct RemoteStore {
 enum Client {
     Etcd(Arc<EtcdStore>),
     Postgres(Arc<PostgresStore>),
+    #[cfg(feature = "tikv")]
+    Tikv(Arc<TikvStore>),
 }
 
 impl RemoteStore {
@@ -44,6 +48,9 @@ impl RemoteStore {
         let client = match address.kind() {
             Kind::Etcd => Client::Etcd(Arc::new(EtcdStore::open(address.url())?)),
             Kind::Postgres => Client::Postgres(Arc::new(PostgresStore::open(address.url())?)),
+            #[cfg(feature = "tikv")]
+            Kind::Tikv => Client::Tikv(Arc::new(TikvStore::open(address.url())?)),
+            #[cfg(not(feature = "tikv"))]
             Kind::Tikv => {
                 let how = "this orbweaver is built without TiKV: build it with `cargo build --release --package orbweaver --features tikv`";
                 return Err(StoreError::Io(how.to_owned()));
@@ -82,7 +89,8 @@ impl RemoteStore {
                 let store = Arc::clone(store);
                 Watch::start(clock::ServerClock(move || store.server_clock_ms()), clock, max_skew, verdict)
             }
-            Client::Etcd(_) => {
+            // These have no clock to ask.
+            _ => {
                 let heartbeats = Heartbeats::new(self.client.handle()).map_err(|error| error.to_string())?;
                 Watch::start(heartbeats, clock, max_skew, verdict)
             }
@@ -109,6 +117,8 @@ impl Client {
         match self {
             Self::Etcd(store) => Box::new(store.handle()),
             Self::Postgres(store) => Box::new(store.handle()),
+            #[cfg(feature = "tikv")]
+            Self::Tikv(store) => Box::new(store.handle()),
         }
     }
 
@@ -117,6 +127,8 @@ impl Client {
         match self {
             Self::Etcd(store) => store.describe().map(|description| description.to_string()),
             Self::Postgres(store) => Ok(store.describe().to_owned()),
+            #[cfg(feature = "tikv")]
+            Self::Tikv(store) => Ok(store.describe()),
         }
     }
 
@@ -124,6 +136,8 @@ impl Client {
         match self {
             Self::Etcd(store) => store.round_trips(),
             Self::Postgres(store) => store.round_trips(),
+            #[cfg(feature = "tikv")]
+            Self::Tikv(store) => store.round_trips(),
         }
     }
 }
