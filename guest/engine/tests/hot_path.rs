@@ -35,14 +35,20 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         (Operation::Incr, (3, 1, 1, 0), 3, 22, 362),
         (Operation::HSet, (4, 2, 1, 0), 3 + PIPELINE, 29, 591),
         (Operation::HGet, (4, 2, 0, 0), 3 + PIPELINE, 12, 287),
+        (Operation::HMSet, (4, 11, 10, 0), 3 + PIPELINE, 77, 2163),
+        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
         (Operation::LPush, (3, 1, 2, 0), 3, 23, 324),
+        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 21, 532),
         (Operation::LPop, (4, 2, 1, 1), 3 + PIPELINE, 26, 425),
-        (Operation::SAdd, (4, 2, 2, 0), 3 + PIPELINE, 26, 424),
+        (Operation::SAdd, (4, 2, 2, 0), 3 + PIPELINE, 25, 392),
+        (Operation::SIsMember, (4, 2, 0, 0), 3 + PIPELINE, 15, 344),
+        (Operation::SMembers, (4, 101, 0, 0), 3 + PIPELINE, 21, 532),
         (Operation::ZAdd, (4, 2, 3, 0), 3 + PIPELINE, 37, 749),
         (Operation::ZScore, (4, 2, 0, 0), 3 + PIPELINE, 16, 376),
-        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
-        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
+        (Operation::ZIncrBy, (4, 2, 2, 1), 3 + PIPELINE, 42, 900),
         (Operation::ZRange, (4, 101, 0, 0), 3 + PIPELINE, 21, 532),
+        (Operation::ZRangeByScore, (4, 101, 0, 0), 3 + PIPELINE, 21, 532),
+        (Operation::Del, (3, 1, 1, 1), 3, 30, 400),
     ];
     assert_eq!(table.map(|(operation, ..)| operation), Operation::ALL);
     for (operation, alone, calls, most_alone, most) in table {

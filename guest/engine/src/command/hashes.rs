@@ -159,7 +159,7 @@ fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 /// Visits the whole hash, and returns how many fields it has.
-fn each(context: &mut Context, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<usize> {
+fn each(context: &mut Context, mut visit: impl FnMut(&[u8], &[u8])) -> Result<usize> {
     let at = context.db.at(context.arg(1))?;
     let mut visited = 0;
     hashes::each(&mut context.db, &at, |field, value| {

@@ -3,6 +3,7 @@
 use super::field_expiry::FieldExpiries;
 use super::lists::ListHead;
 use bytes::{BufMut, Bytes, BytesMut};
+use std::borrow::Cow;
 
 /// The data structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -172,8 +173,31 @@ impl FieldValue {
     /// Whether the field is gone at `now_ms`: past its time, as Redis has it, not at it.
     #[must_use]
     pub fn is_expired(&self, now_ms: u64) -> bool {
-        self.expire_at_ms.is_some_and(|at| now_ms > at)
+        is_expired(self.expire_at_ms, now_ms)
     }
+}
+
+impl LentField<'_> {
+    /// As [`FieldValue::is_expired`].
+    #[must_use]
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        is_expired(self.expire_at_ms, now_ms)
+    }
+}
+
+fn is_expired(expire_at_ms: Option<u64>, now_ms: u64) -> bool {
+    expire_at_ms.is_some_and(|at| now_ms > at)
+}
+
+/// A hash field that is only looked at, past its time or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LentField<'r> {
+    /// Its name.
+    pub name: Cow<'r, [u8]>,
+    /// As in [`FieldValue`].
+    pub expire_at_ms: Option<u64>,
+    /// The value.
+    pub value: Cow<'r, [u8]>,
 }
 
 /// Which space each db number stands for.

@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::resp::reply::Reply;
 use crate::scan::Step;
 use crate::types::sets;
-use bytes::Bytes;
 
 const READ: Flags = Flags::READONLY;
 const FAST_READ: Flags = READ.and(Flags::FAST);
@@ -119,7 +118,7 @@ fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 /// Appends a set of the members that `members` hands over.
-fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&Bytes)) -> Result<()>) -> Result<()> {
+fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<()>) -> Result<()> {
     let header = reply.deferred();
     let mut len = 0;
     members(&mut |member| {

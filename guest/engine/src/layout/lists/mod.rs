@@ -152,6 +152,26 @@ pub trait ListAlgorithm {
         direction: Direction,
         expected: u64,
     ) -> Result<Box<dyn ListWalk + 'l>>;
+
+    /// Hands the elements at `ranks` to `visit`, in their order.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn each(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        list: &Collection,
+        ranks: Range<u64>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        let expected = ranks.end.saturating_sub(ranks.start);
+        let mut walk = self.walk(at, list, ranks, Direction::Forward, expected)?;
+        while let Some((_, element)) = walk.next(transaction)? {
+            visit(&element);
+        }
+        Ok(())
+    }
 }
 
 /// See [`ListAlgorithm::walk`].

@@ -14,10 +14,10 @@ mod sweep;
 use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
-use super::records::{Record, Records};
+use super::records::{LentRecord, Record, Records};
 use super::{
-    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, Swept,
-    lock_key,
+    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, Meta, Names, New, RecordKey, RecordRange,
+    Swept, lock_key,
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
@@ -25,6 +25,7 @@ use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_e
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::Garbage;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The layout's name.
@@ -264,6 +265,15 @@ impl Layout for Orbweaver {
         records::decode_sub_key(key).map(|(_, field)| field).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
+    fn lend_field<'r>(&self, _hash: &Collection, record: LentRecord<'r>) -> Result<Option<LentField<'r>>> {
+        let split = || {
+            let (_, name) = records::split_sub_key(record.key)?;
+            let (expire_at_ms, value) = records::split_field_value(record.value)?;
+            Ok(Some(LentField { name: name.into(), expire_at_ms, value: value.into() }))
+        };
+        split().map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+    }
+
     fn field_index(&self) -> Option<&dyn FieldIndex> {
         Some(self)
     }
@@ -299,6 +309,11 @@ impl Layout for Orbweaver {
         records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
+    fn lend_member<'r>(&self, record: LentRecord<'r>) -> Result<Cow<'r, [u8]>> {
+        let member = records::split_sub_key(record.key).map(|(_, member)| member.into());
+        member.map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+    }
+
     fn write_score(
         &self,
         transaction: &mut Transaction<'_>,
@@ -331,6 +346,11 @@ impl Layout for Orbweaver {
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {
         let scored = records::decode_scored(&record.key, &record.value).map(|(_, score, member)| (score, member));
         scored.map_err(|flaw| corrupt(keyspace::SCORE, &record.key, flaw))
+    }
+
+    fn lend_scored<'r>(&self, record: LentRecord<'r>) -> Result<(f64, Cow<'r, [u8]>)> {
+        let scored = records::split_scored(record.key, record.value).map(|(_, score, member)| (score, member.into()));
+        scored.map_err(|flaw| corrupt(keyspace::SCORE, record.key, flaw))
     }
 
     fn lists(&self) -> &dyn ListAlgorithm {
@@ -404,7 +424,7 @@ impl ArrayRecords for Orbweaver {
         (self.data, KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) })
     }
 
-    fn decode_element(&self, key: &Bytes) -> Result<u64> {
+    fn decode_element(&self, key: &[u8]) -> Result<u64> {
         records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 

@@ -151,9 +151,18 @@ pub fn encode_sub_key(version: u64, rest: &[u8]) -> Bytes {
 
 /// The inverse of [`encode_sub_key`].
 pub fn decode_sub_key(key: &Bytes) -> Result<(u64, Bytes), Flaw> {
-    let mut reader = Reader::new(key);
-    let version = reader.u64("a version is cut short")?;
-    Ok((version, reader.rest()))
+    split_sub_key(key).map(|(version, rest)| (version, key.slice_ref(rest)))
+}
+
+/// As [`decode_sub_key`].
+pub fn split_sub_key(key: &[u8]) -> Result<(u64, &[u8]), Flaw> {
+    split_u64(key, 0, "a version is cut short")
+}
+
+/// The number at the start of `bytes`, which are behind `offset` others, and what is behind it.
+fn split_u64<'b>(bytes: &'b [u8], offset: usize, what: &'static str) -> Result<(u64, &'b [u8]), Flaw> {
+    let (number, rest) = bytes.split_first_chunk().ok_or(Flaw { offset, what })?;
+    Ok((u64::from_be_bytes(*number), rest))
 }
 
 /// `flags | [expire_at_ms u64] | value`.
@@ -169,13 +178,17 @@ pub fn encode_field_value(field: &FieldValue) -> Bytes {
 
 /// The inverse of [`encode_field_value`].
 pub fn decode_field_value(value: &Bytes) -> Result<FieldValue, Flaw> {
-    let mut reader = Reader::new(value);
-    let flags = reader.u8("flags are missing")?;
-    if flags & !FIELD_EXPIRES != 0 {
-        return Err(Flaw { offset: 0, what: "unknown flags" });
+    split_field_value(value).map(|(expire_at_ms, rest)| FieldValue { expire_at_ms, value: value.slice_ref(rest) })
+}
+
+/// As [`decode_field_value`].
+pub fn split_field_value(value: &[u8]) -> Result<(Option<u64>, &[u8]), Flaw> {
+    match value {
+        [0, rest @ ..] => Ok((None, rest)),
+        [FIELD_EXPIRES, rest @ ..] => split_u64(rest, 1, "an expiry is cut short").map(|(at, rest)| (Some(at), rest)),
+        [] => Err(Flaw { offset: 0, what: "flags are missing" }),
+        _ => Err(Flaw { offset: 0, what: "unknown flags" }),
     }
-    let expire_at_ms = if flags & FIELD_EXPIRES == 0 { None } else { Some(reader.u64("an expiry is cut short")?) };
-    Ok(FieldValue { expire_at_ms, value: reader.rest() })
 }
 
 /// The number by which scores are ordered: as unsigned numbers these stand in the order of the scores. Both zeros have the same
@@ -215,20 +228,23 @@ pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) 
 
 /// The inverse of [`encode_scored`]: version, score, member.
 pub fn decode_scored(key: &Bytes, value: &Bytes) -> Result<(u64, f64, Bytes), Flaw> {
-    let mut reader = Reader::new(key);
-    let version = reader.u64("a version is cut short")?;
-    let not_a_score = reader.flaw("not the ordered form of a score");
-    let ordered = reader.u64("a score is cut short")?;
+    split_scored(key, value).map(|(version, score, member)| (version, score, key.slice_ref(member)))
+}
+
+/// As [`decode_scored`].
+pub fn split_scored<'k>(key: &'k [u8], value: &[u8]) -> Result<(u64, f64, &'k [u8]), Flaw> {
+    let (version, rest) = split_sub_key(key)?;
+    let (ordered, member) = split_u64(rest, 8, "a score is cut short")?;
     let score = decode_ordered_score(ordered);
     if score.is_nan() || encode_ordered_score(score) != ordered {
-        return Err(not_a_score);
+        return Err(Flaw { offset: 8, what: "not the ordered form of a score" });
     }
-    let exact = match value.as_ref() {
+    let exact = match value {
         b"" => score,
         NEGATIVE_ZERO if score == 0.0 => -0.0,
         _ => return Err(Flaw { offset: 0, what: "a score record's value says nothing known" }),
     };
-    Ok((version, exact, reader.rest()))
+    Ok((version, exact, member))
 }
 
 /// `version u64 | index u64`: the key of a list's element.
@@ -237,12 +253,12 @@ pub fn encode_element_key(version: u64, index: u64) -> Bytes {
 }
 
 /// The inverse of [`encode_element_key`]: version, index.
-pub fn decode_element_key(key: &Bytes) -> Result<(u64, u64), Flaw> {
-    let mut reader = Reader::new(key);
-    let version = reader.u64("a version is cut short")?;
-    let index = reader.u64("an index is cut short")?;
-    reader.end()?;
-    Ok((version, index))
+pub fn decode_element_key(key: &[u8]) -> Result<(u64, u64), Flaw> {
+    let (version, rest) = split_sub_key(key)?;
+    match split_u64(rest, 8, "an index is cut short")? {
+        (index, []) => Ok((version, index)),
+        _ => Err(Flaw { offset: 16, what: "trailing bytes" }),
+    }
 }
 
 /// `expire_at_ms u64 | space u32 | user key`: the key of an expiry record.
