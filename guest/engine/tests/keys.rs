@@ -6,7 +6,7 @@ mod common;
 use bytes::Bytes;
 use common::Client;
 use orbweaver_engine::command::table;
-use orbweaver_engine::db::{Db, Versions};
+use orbweaver_engine::db::{Db, Named, Versions};
 use orbweaver_engine::environment::HeldEnvironment;
 use orbweaver_engine::events::Events;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
@@ -430,6 +430,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
         now_ms: START_MS,
         clock_ms: START_MS,
         index: 0,
+        named: &Named::default(),
         appeared: None,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::field_expiry::FieldExpiries;
 use super::lists::ListHead;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use std::borrow::Cow;
 
 /// The data structures.
@@ -77,10 +77,10 @@ impl KeyAt {
 /// `space (u32, big-endian) | name`. Space 0 is the engine's own.
 #[must_use]
 pub fn lock_key(space: u32, name: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(4 + name.len());
-    bytes.put_u32(space);
-    bytes.put_slice(name);
-    bytes.freeze()
+    let mut bytes = Vec::with_capacity(4 + name.len());
+    bytes.extend_from_slice(&space.to_be_bytes());
+    bytes.extend_from_slice(name);
+    bytes.into()
 }
 
 /// What is stored under a user key, without the sub-records.

@@ -96,7 +96,7 @@ impl Transaction<'_> {
         mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         loop {
-            if self.overlay.touches(scan.keyspace) {
+            if self.memory.overlay.touches(scan.keyspace) {
                 let Some((key, value)) = self.next_lent(scan)? else { return Ok(()) };
                 if visit(key, value)?.is_break() {
                     return Ok(());
@@ -118,7 +118,7 @@ impl Transaction<'_> {
 
     /// Moves on to the next record.
     fn step(&mut self, scan: &mut Scan) -> Result<Option<Place>, StoreError> {
-        if !self.overlay.touches(scan.keyspace) {
+        if !self.memory.overlay.touches(scan.keyspace) {
             let stored = self.next_stored(scan)?;
             if stored.is_some() {
                 scan.passed = stored;
@@ -133,7 +133,7 @@ impl Transaction<'_> {
         }
         let stored = self.next_stored(scan)?;
         let reverse = scan.direction == Direction::Reverse;
-        let set = self.overlay.next_set(scan.keyspace, &scan.rest, reverse);
+        let set = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse);
         let own_first = match (stored.and_then(|position| scan.page.pieces(position)), set) {
             (Some((stored, _)), Some((own, _))) => {
                 let own = order.compare(own, stored);
@@ -156,10 +156,10 @@ impl Transaction<'_> {
     /// Where in the page the store's next record is that the overlay says nothing about; it stays the next one until the position is
     /// moved on.
     fn next_stored(&mut self, scan: &mut Scan) -> Result<Option<usize>, StoreError> {
-        let is_touched = self.overlay.touches(scan.keyspace);
+        let is_touched = self.memory.overlay.touches(scan.keyspace);
         loop {
             while let Some((key, _)) = scan.page.pieces(scan.position) {
-                if !is_touched || !self.overlay.decides(scan.keyspace, key) {
+                if !is_touched || !self.memory.overlay.decides(scan.keyspace, key) {
                     return Ok(Some(scan.position));
                 }
                 scan.position += 1;

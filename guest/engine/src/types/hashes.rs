@@ -8,6 +8,7 @@
 mod change;
 pub mod expiry;
 
+use super::distinct;
 use super::draw::{self, Draw, Only, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
@@ -19,7 +20,6 @@ use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
 use change::Change;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 pub(crate) const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
@@ -91,10 +91,13 @@ pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&LentField<'_>)
 /// See the module.
 pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
     let mut change = Change::of_or_new(db, at)?;
-    let latest: BTreeMap<&Bytes, &Bytes> = pairs.iter().map(|(field, value)| (field, value)).collect();
-    let stored = change.read(db, latest.keys().copied())?;
+    // By field, the last value of each first.
+    let mut latest: Vec<&(Bytes, Bytes)> = pairs.iter().rev().collect();
+    latest.sort_by(|(a, _), (b, _)| a.cmp(b));
+    latest.dedup_by(|(a, _), (b, _)| a == b);
+    let stored = change.read(db, latest.iter().map(|(field, _)| field))?;
     let mut added = 0;
-    for (stored, value) in stored.into_iter().zip(latest.into_values()) {
+    for (stored, (_, value)) in stored.into_iter().zip(latest) {
         added += u64::from(stored.live(db.now_ms).is_none());
         change.put(db, stored, &FieldValue { expire_at_ms: None, value: value.clone() })?;
     }
@@ -121,7 +124,7 @@ pub fn set_new(db: &mut Db, at: &KeyAt, field: Bytes, value: Bytes) -> Result<bo
 /// See the module.
 pub fn remove(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<u64> {
     let Some(mut change) = Change::of(db, at)? else { return Ok(0) };
-    let stored = change.read(db, fields)?;
+    let stored = change.read(db, distinct(fields))?;
     if stored.iter().all(|stored| stored.value.is_none()) {
         return Ok(0);
     }

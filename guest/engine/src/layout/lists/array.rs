@@ -83,6 +83,10 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         element.ok_or_else(|| self.missing_element(&record))
     }
 
+    fn record(&self, at: &KeyAt, list: &Collection, rank: u64) -> Option<RecordKey> {
+        record(self, at, list, rank).ok()
+    }
+
     fn put(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64, element: Bytes) -> Result<()> {
         let (keyspace, key) = record(self, at, list, rank)?;
         Ok(transaction.put(keyspace, key, element)?)

@@ -12,7 +12,7 @@ pub use array::{ArrayRecords, Moves};
 pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
 pub use spread::{Spread, SpreadRecords};
 
-use super::{Collection, KeyAt};
+use super::{Collection, KeyAt, RecordKey};
 use crate::error::{Error, Result};
 use crate::store::Direction;
 use crate::transaction::Transaction;
@@ -101,6 +101,11 @@ pub trait ListAlgorithm {
     /// # Errors
     /// See the trait.
     fn get(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<Bytes>;
+
+    /// The record of the element at a rank, where the head of the list tells it.
+    fn record(&self, _at: &KeyAt, _list: &Collection, _rank: u64) -> Option<RecordKey> {
+        None
+    }
 
     /// Replaces the element at a rank.
     ///

@@ -76,8 +76,15 @@ pub const fn kind_of(number: u8) -> Option<Kind> {
 /// `kind | flags | [expire_at_ms u64] | value` for strings, `... | version u64 | count u64` for sets and sorted sets,
 /// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes.
 pub fn encode_meta(meta: &Meta) -> Bytes {
-    let value_bytes = if let Body::String(value) = &meta.body { value.len() } else { 32 };
-    let mut bytes = BytesMut::with_capacity(10 + value_bytes);
+    let expiry_bytes = 8 * usize::from(meta.expire_at_ms.is_some());
+    let value_bytes = match &meta.body {
+        Body::String(value) => value.len(),
+        Body::Collection(collection) => {
+            16 + 8 * usize::from(collection.kind == Kind::List) + 16 * usize::from(collection.expiries.is_some())
+        }
+    };
+    // As many as there will be: bytes are handed on without moving where no room is left over.
+    let mut bytes = Vec::with_capacity(2 + expiry_bytes + value_bytes);
     bytes.put_u8(kind_number(meta.kind()));
     let expiries = meta.collection().and_then(|collection| collection.expiries);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -102,7 +109,7 @@ pub fn encode_meta(meta: &Meta) -> Bytes {
             }
         }
     }
-    bytes.freeze()
+    bytes.into()
 }
 
 /// The inverse of [`encode_meta`].
@@ -143,10 +150,10 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
 
 /// `version u64 | rest`: the key of every sub-record.
 pub fn encode_sub_key(version: u64, rest: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(8 + rest.len());
-    bytes.put_u64(version);
-    bytes.put_slice(rest);
-    bytes.freeze()
+    let mut bytes = Vec::with_capacity(8 + rest.len());
+    bytes.extend_from_slice(&version.to_be_bytes());
+    bytes.extend_from_slice(rest);
+    bytes.into()
 }
 
 /// The inverse of [`encode_sub_key`].
@@ -167,13 +174,16 @@ fn split_u64<'b>(bytes: &'b [u8], offset: usize, what: &'static str) -> Result<(
 
 /// `flags | [expire_at_ms u64] | value`.
 pub fn encode_field_value(field: &FieldValue) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(9 + field.value.len());
-    bytes.put_u8(if field.expire_at_ms.is_some() { FIELD_EXPIRES } else { 0 });
-    if let Some(at) = field.expire_at_ms {
-        bytes.put_u64(at);
+    let mut bytes = Vec::with_capacity(1 + 8 * usize::from(field.expire_at_ms.is_some()) + field.value.len());
+    match field.expire_at_ms {
+        None => bytes.push(0),
+        Some(at) => {
+            bytes.push(FIELD_EXPIRES);
+            bytes.extend_from_slice(&at.to_be_bytes());
+        }
     }
-    bytes.put_slice(&field.value);
-    bytes.freeze()
+    bytes.extend_from_slice(&field.value);
+    bytes.into()
 }
 
 /// The inverse of [`encode_field_value`].
@@ -218,12 +228,12 @@ pub fn decode_score(value: &Bytes) -> Result<f64, Flaw> {
 
 /// Key and value of a score record: `version u64 | ordered score u64 | member` -> empty, or [`NEGATIVE_ZERO`].
 pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) {
-    let mut key = BytesMut::with_capacity(16 + member.len());
-    key.put_u64(version);
-    key.put_u64(encode_ordered_score(score));
-    key.put_slice(member);
+    let mut key = Vec::with_capacity(16 + member.len());
+    key.extend_from_slice(&version.to_be_bytes());
+    key.extend_from_slice(&encode_ordered_score(score).to_be_bytes());
+    key.extend_from_slice(member);
     let is_negative_zero = score == 0.0 && score.is_sign_negative();
-    (key.freeze(), Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
+    (key.into(), Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
 }
 
 /// The inverse of [`encode_scored`]: version, score, member.
