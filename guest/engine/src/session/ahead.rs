@@ -20,12 +20,11 @@ type Taken = BTreeMap<(Bytes, bool), u64>;
 impl Runner<'_, '_> {
     /// Reads the meta records `metas`, and what the jobs name beside them.
     pub(super) fn read_ahead(&mut self, jobs: &[Job], metas: Vec<RecordKey>) -> Result<()> {
-        let are_several = metas.len() > 1;
         self.transaction.read_ahead(metas)?;
         if jobs.len() < 2 && !matches!(jobs, [Job { work: Work::Transaction { .. }, .. }]) {
             return Ok(());
         }
-        let (mut parts, mut taken) = (Vec::new(), Taken::new());
+        let (mut parts, mut taken) = (Vec::with_capacity(jobs.len()), Taken::new());
         for job in jobs {
             match &job.work {
                 Work::Call(call) => self.add_parts(call, &mut parts, &mut taken),
@@ -36,11 +35,10 @@ impl Runner<'_, '_> {
                 _ => {}
             }
         }
+        // Each command asks for its meta record and then for these.
         self.named.rewind();
-        parts.sort_unstable();
-        parts.dedup();
-        // A single one costs the same when it is asked for.
-        if parts.len() > 1 || are_several && !parts.is_empty() { Ok(self.transaction.read_ahead(parts)?) } else { Ok(()) }
+        self.transaction.rewind();
+        Ok(self.transaction.read_ahead(parts)?)
     }
 
     /// Adds the records of the parts that a call names. What fails here fails again when the call runs, and is told then.

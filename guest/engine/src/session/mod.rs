@@ -135,7 +135,7 @@ pub struct Engine {
     /// What has happened to keys between the calls.
     pub(crate) happened: Vec<Event>,
     /// What the last group's transaction has left for the next one to use.
-    memory: Memory,
+    memory: Option<Box<Memory>>,
 }
 
 impl Engine {
@@ -166,7 +166,7 @@ impl Engine {
             group_limit: MAX_GROUP,
             has_committed: false,
             happened: Vec::new(),
-            memory: Memory::default(),
+            memory: None,
         }
     }
 

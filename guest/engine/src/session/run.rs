@@ -171,7 +171,7 @@ impl Engine {
             _ => false,
         };
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, memory, .. } = self;
-        let mut transaction = Transaction::begin_with(store.as_mut(), scope, std::mem::take(memory))?;
+        let mut transaction = Transaction::begin_with(store.as_mut(), scope, memory.take().unwrap_or_default())?;
         if reads_once {
             transaction.forget_reads();
         }
@@ -234,7 +234,7 @@ impl Engine {
             }
         }
         let Runner { transaction, served, waiters, .. } = runner;
-        *memory = transaction.commit_and_recycle()?;
+        *memory = Some(transaction.commit_and_recycle()?);
         served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Engine {
             catalog: &self.catalog,
             can_write,
             first: None,
-            named: Vec::new(),
+            named: Vec::with_capacity(if jobs.len() > 1 { jobs.len() } else { 0 }),
             kind: Kinds::None,
             others: Vec::new(),
             writes: false,
@@ -263,18 +263,12 @@ impl Engine {
         let Needs { named, kind, others, writes, exclusive, .. } = needs;
         let kind = if let Kinds::One(kind) = kind { Some(kind) } else { None };
         let are_several = named.len() > 1;
-        let mut lock_keys = Vec::new();
-        if writes || are_several {
-            lock_keys.extend(named.iter().map(|at| at.lock_key().clone()));
-            lock_keys.sort_unstable();
-            lock_keys.dedup();
-        }
         let mut ahead = Vec::new();
         if are_several {
-            for at in lock_keys.iter().filter_map(KeyAt::from_lock_key) {
-                self.layout.meta_records(&at, kind, &mut ahead);
-            }
+            ahead.reserve(named.len());
+            named.iter().for_each(|at| self.layout.meta_records(at, kind, &mut ahead));
         }
+        let mut lock_keys: Vec<Bytes> = if writes { named.iter().map(|at| at.lock_key().clone()).collect() } else { Vec::new() };
         lock_keys.extend(others);
         if writes && !self.waiters.is_empty() {
             self.waiters.extend_scope(&self.catalog, &mut lock_keys);

@@ -17,6 +17,7 @@ use crate::store::{Batch, KeyRange, Keyspace, Scope, Store, StoreError};
 use bytes::Bytes;
 use overlay::Overlay;
 use reads::Reads;
+use std::ops::{Deref, DerefMut};
 
 /// Room for more records than these is not kept from one transaction to the next.
 const MAX_KEPT_ROOM: usize = 4096;
@@ -25,17 +26,44 @@ const MAX_KEPT_BATCH_BYTES: usize = 1 << 20;
 
 /// An open transaction on a store.
 pub struct Transaction<'s> {
-    store: &'s mut dyn Store,
+    store: Opened<'s>,
     /// Lock keys that records may be changed of, sorted; empty in read-only and exclusive transactions.
     lock_keys: Vec<Bytes>,
     exclusive: bool,
     read_only: bool,
     epoch: u64,
-    /// Whether the store still has the transaction open.
-    open: bool,
     /// Whether a record that is read may be asked for again.
     keeps_reads: bool,
-    memory: Memory,
+    memory: Box<Memory>,
+}
+
+/// A store that may have the transaction open.
+struct Opened<'s> {
+    store: &'s mut dyn Store,
+    is_open: bool,
+}
+
+impl<'s> Deref for Opened<'s> {
+    type Target = dyn Store + 's;
+
+    fn deref(&self) -> &Self::Target {
+        self.store
+    }
+}
+
+impl DerefMut for Opened<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.store
+    }
+}
+
+impl Drop for Opened<'_> {
+    /// Ends the transaction where a commit has not done so.
+    fn drop(&mut self) {
+        if self.is_open {
+            self.store.rollback();
+        }
+    }
 }
 
 /// What a transaction has in memory. One transaction after the other can use the same: its room is then there already.
@@ -51,10 +79,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The same without contents, and without room that hardly any transaction needs.
-    fn cleared(mut self) -> Self {
+    /// Forgets the contents, and the room that hardly any transaction needs.
+    fn clear(&mut self) {
         if self.overlay.room().max(self.reads.room()).max(self.changed.capacity()) > MAX_KEPT_ROOM {
-            return Self::default();
+            *self = Self::default();
         }
         if self.batch.room() > MAX_KEPT_BATCH_BYTES {
             self.batch = Batch::new();
@@ -64,7 +92,6 @@ impl Memory {
         self.changed.clear();
         self.touched.clear();
         self.batch.clear();
-        self
     }
 }
 
@@ -81,14 +108,14 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::begin`] returns.
     pub fn begin(store: &'s mut dyn Store, scope: Scope) -> Result<Self, StoreError> {
-        Self::begin_with(store, scope, Memory::default())
+        Self::begin_with(store, scope, Box::default())
     }
 
     /// As [`Transaction::begin`], with what an earlier one has left ([`Transaction::commit_and_recycle`]).
     ///
     /// # Errors
     /// What [`Store::begin`] returns.
-    pub fn begin_with(store: &'s mut dyn Store, scope: Scope, mut memory: Memory) -> Result<Self, StoreError> {
+    pub fn begin_with(store: &'s mut dyn Store, scope: Scope, mut memory: Box<Memory>) -> Result<Self, StoreError> {
         let scope = match scope {
             Scope::Keys(mut keys) => {
                 keys.sort_unstable();
@@ -104,7 +131,8 @@ impl<'s> Transaction<'s> {
             Scope::Read | Scope::Exclusive => Vec::new(),
         };
         memory.changed.resize(lock_keys.len(), false);
-        Ok(Self { store, lock_keys, exclusive, read_only, epoch, open: true, keeps_reads: true, memory })
+        let store = Opened { store, is_open: true };
+        Ok(Self { store, lock_keys, exclusive, read_only, epoch, keeps_reads: true, memory })
     }
 
     /// Lets records that are read one by one not be kept: for who asks for each of them once.
@@ -186,20 +214,36 @@ impl<'s> Transaction<'s> {
         Ok(values.into_iter().flatten().collect())
     }
 
-    /// Reads records that will be asked for in one call to the store; with no records it does nothing.
+    /// Reads records in one call to the store: they will be asked for, one after the other. Those that come more than once are read once.
+    /// None of them is known.
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
-    pub fn read_ahead(&mut self, keys: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
-        match keys.as_slice() {
-            [] => Ok(()),
-            [(keyspace, key)] => self.get(*keyspace, key).map(|_| ()),
-            several => {
-                let values = self.store.get_many(several)?;
-                keys.into_iter().zip(values).for_each(|(record, value)| self.memory.reads.add(record, value));
-                Ok(())
+    pub fn read_ahead(&mut self, records: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
+        if let [(keyspace, key)] = records.as_slice() {
+            return self.get(*keyspace, key).map(|_| ());
+        }
+        let mut by_name: Vec<((Keyspace, Bytes), usize)> = records.into_iter().zip(0..).collect();
+        by_name.sort_unstable();
+        let (mut names, mut expected) = (Vec::with_capacity(by_name.len()), vec![0; by_name.len()]);
+        for (name, position) in by_name {
+            if names.last() != Some(&name) {
+                names.push(name);
+            }
+            if let Some(number) = expected.get_mut(position) {
+                *number = names.len() - 1;
             }
         }
+        if !names.is_empty() {
+            let values = self.store.get_many(&names)?;
+            self.memory.reads.keep_ahead(names, values, expected);
+        }
+        Ok(())
+    }
+
+    /// What was read ahead will be asked for again, from the first record on.
+    pub fn rewind(&self) {
+        self.memory.reads.rewind();
     }
 
     /// What is known of a record without asking the store.
@@ -271,7 +315,7 @@ impl<'s> Transaction<'s> {
 
     /// Takes back every change since `savepoint`.
     pub fn undo_to(&mut self, savepoint: Savepoint) {
-        let Memory { overlay, changed, touched, .. } = &mut self.memory;
+        let Memory { overlay, changed, touched, .. } = &mut *self.memory;
         overlay.undo_to(savepoint.steps);
         for position in touched.drain(savepoint.touched.min(touched.len())..) {
             if let Some(changed) = usize::try_from(position).ok().and_then(|position| changed.get_mut(position)) {
@@ -304,9 +348,9 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// As [`Transaction::commit`].
-    pub fn commit_and_recycle(mut self) -> Result<Memory, StoreError> {
+    pub fn commit_and_recycle(mut self) -> Result<Box<Memory>, StoreError> {
         if !self.memory.overlay.is_empty() {
-            let Memory { overlay, batch, touched, .. } = &mut self.memory;
+            let Memory { overlay, batch, touched, .. } = &mut *self.memory;
             overlay.fill(batch)?;
             let limits = self.store.limits();
             if batch.len() > limits.max_batch_ops {
@@ -314,19 +358,11 @@ impl<'s> Transaction<'s> {
             }
             check_length("a batch", batch.as_bytes().len(), limits.max_batch_bytes)?;
             touched.sort_unstable();
-            self.open = false;
+            self.store.is_open = false;
             self.store.commit(batch, touched)?;
         }
-        Ok(std::mem::take(&mut self.memory).cleared())
-    }
-}
-
-impl Drop for Transaction<'_> {
-    /// Ends the transaction in the store where [`Transaction::commit`] has not done so.
-    fn drop(&mut self) {
-        if self.open {
-            self.store.rollback();
-        }
+        self.memory.clear();
+        Ok(self.memory)
     }
 }
 
