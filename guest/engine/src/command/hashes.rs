@@ -64,7 +64,8 @@ fn set_pairs(context: &mut Context) -> Result<u64> {
         return Err(wrong_arity(&String::from_utf8_lossy(context.arg(0)).to_ascii_lowercase()));
     }
     let pair = |pair: &[Bytes]| if let [field, value] = pair { Some((field.clone(), value.clone())) } else { None };
-    let pairs: Vec<(Bytes, Bytes)> = arguments.chunks_exact(2).filter_map(pair).collect();
+    let mut pairs: Vec<(Bytes, Bytes)> = Vec::with_capacity(arguments.len() / 2);
+    pairs.extend(arguments.chunks_exact(2).filter_map(pair));
     let at = context.db.at(context.arg(1))?;
     hashes::set(&mut context.db, &at, &pairs)
 }

@@ -8,14 +8,14 @@ use crate::layout::lists::End;
 pub enum Parts {
     /// None, or they are not known before the collection is read.
     None,
-    /// Fields or members: the arguments from the last one backwards to `first`, in steps. A negative `last` counts from the end
+    /// Fields or members: every so many arguments up to the last one, but none before `first`. A negative `last` counts from the end
     /// (-1 is the last argument).
     Names {
         /// The first argument that may be one.
         first: usize,
         /// The last one.
         last: i32,
-        /// From one to the one before it.
+        /// From one to the next.
         step: usize,
     },
     /// The element at an end of a list, where the command has no argument behind the key.
@@ -38,7 +38,9 @@ impl Parts {
             Ok(last) => last.saturating_add(1).min(count),
             Err(_) => count.saturating_add(1).saturating_sub(usize::try_from(last.unsigned_abs()).unwrap_or(usize::MAX)),
         };
-        (first..end).rev().step_by(step.max(1))
+        let step = step.max(1);
+        let over = end.saturating_sub(first).saturating_sub(1) % step;
+        (first.saturating_add(over)..end).step_by(step)
     }
 }
 
@@ -52,11 +54,11 @@ mod tests {
         let table: &[(&str, &[usize])] = &[
             ("GET k", &[]),
             ("HGET k f", &[2]),
-            ("HMGET k f g", &[3, 2]),
-            ("HSET k f v g w", &[4, 2]),
+            ("HMGET k f g", &[2, 3]),
+            ("HSET k f v g w", &[2, 4]),
             ("HINCRBY k f 1", &[2]),
-            ("SADD k a b", &[3, 2]),
-            ("ZADD k 1 a 2 b", &[5, 3]),
+            ("SADD k a b", &[2, 3]),
+            ("ZADD k 1 a 2 b", &[3, 5]),
             ("ZADD k NX 1 a", &[4]),
             ("ZINCRBY k 1 a", &[3]),
             ("ZSCORE k a", &[2]),

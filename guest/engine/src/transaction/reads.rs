@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn records_are_found_however_many_there_are() {
         let mut reads = Reads::default();
-        let value = |number: u32| (number % 2 == 0).then(|| Bytes::from_static(b"even"));
+        let value = |number: u32| number.is_multiple_of(2).then(|| Bytes::from_static(b"even"));
         for number in (0..1000).rev() {
             assert_eq!(reads.get(name(number).0, &name(number).1), None);
             reads.keep(name(number), value(number));

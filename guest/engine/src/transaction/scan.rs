@@ -21,7 +21,7 @@ pub struct Scan {
     /// Next record of `page`.
     position: usize,
     /// The transaction's own record that was returned last.
-    own: (Bytes, Bytes),
+    own: Option<Box<(Bytes, Bytes)>>,
     /// How many records the next page asks for: grows, so that a short look costs little and a long walk few calls.
     next_items: u32,
 }
@@ -34,6 +34,9 @@ enum Place {
     Own,
 }
 
+/// A key and a value that are only looked at.
+type Lent<'c> = (&'c [u8], &'c [u8]);
+
 const MAX_PAGE_ITEMS: u32 = 1024;
 
 impl Scan {
@@ -42,8 +45,7 @@ impl Scan {
     pub fn new(keyspace: Keyspace, range: KeyRange, direction: Direction, expected: usize) -> Self {
         let next_items = u32::try_from(expected).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS);
         let page = Page { bytes: Bytes::new(), ends: Vec::new(), more: true };
-        let own = (Bytes::new(), Bytes::new());
-        Self { keyspace, rest: range.clone(), passed: None, unread: range, direction, page, position: 0, own, next_items }
+        Self { keyspace, rest: range.clone(), passed: None, unread: range, direction, page, position: 0, own: None, next_items }
     }
 
     /// Leaves what has been passed behind.
@@ -74,15 +76,15 @@ impl Transaction<'_> {
     pub fn next(&mut self, scan: &mut Scan) -> Result<Option<(Bytes, Bytes)>, StoreError> {
         Ok(self.step(scan)?.and_then(|place| match place {
             Place::Page(position) => scan.page.record(position),
-            Place::Own => Some(scan.own.clone()),
+            Place::Own => scan.own.as_deref().cloned(),
         }))
     }
 
     /// As [`Transaction::next`], for who only looks at the record.
-    fn next_lent<'c>(&mut self, scan: &'c mut Scan) -> Result<Option<(&'c [u8], &'c [u8])>, StoreError> {
+    fn next_lent<'c>(&mut self, scan: &'c mut Scan) -> Result<Option<Lent<'c>>, StoreError> {
         Ok(self.step(scan)?.and_then(|place| match place {
             Place::Page(position) => scan.page.pieces(position),
-            Place::Own => Some((&*scan.own.0, &*scan.own.1)),
+            Place::Own => scan.own.as_deref().map(|(key, value)| (key.as_ref(), value.as_ref())),
         }))
     }
 
@@ -143,7 +145,7 @@ impl Transaction<'_> {
             (Some(_), None) => false,
         };
         if let Some((key, value)) = set.filter(|_| own_first) {
-            scan.own = (key.clone(), value.clone());
+            scan.own = Some(Box::new((key.clone(), value.clone())));
             Scan::pass(&mut scan.rest, scan.direction, key);
             return Ok(Some(Place::Own));
         }
