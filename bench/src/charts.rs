@@ -8,7 +8,16 @@ use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// A chart. Figures below or at zero cannot stand on a logarithmic axis and are left out of it.
+/// How figures are spread over the axes. A linear one begins at zero; zero cannot stand on a logarithmic one and is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Axes {
+    Linear,
+    /// Time is logarithmic, what it depends on is not.
+    LogarithmicTime,
+    Logarithmic,
+}
+
+/// A chart.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
     /// The name of its file, without the extension.
@@ -17,8 +26,7 @@ pub struct Chart {
     /// What the axes show, with the unit.
     pub x: &'static str,
     pub y: &'static str,
-    /// Both axes are logarithmic; otherwise both begin at zero.
-    pub logarithmic: bool,
+    pub axes: Axes,
     pub lines: Vec<Line>,
 }
 
@@ -56,10 +64,10 @@ impl Chart {
         let area = SVGBackend::new(&path, SIZE).into_drawing_area();
         let (plot, legend) = area.split_horizontally(PLOT_WIDTH);
         let (x, y) = (self.range(|point| point.0), self.range(|point| point.1));
-        let drawn = if self.logarithmic {
-            self.plot(&plot, (x.0..x.1).log_scale(), (y.0..y.1).log_scale())
-        } else {
-            self.plot(&plot, 0.0..x.1, 0.0..y.1)
+        let drawn = match self.axes {
+            Axes::Linear => self.plot(&plot, 0.0..x.1, 0.0..y.1),
+            Axes::LogarithmicTime => self.plot(&plot, 0.0..x.1, (y.0..y.1).log_scale()),
+            Axes::Logarithmic => self.plot(&plot, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
         };
         drawn
             .and_then(|()| self.legend(&legend))
@@ -68,7 +76,7 @@ impl Chart {
     }
 
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.lines.iter().flat_map(|line| line.shown(self.logarithmic))
+        self.lines.iter().flat_map(|line| line.shown(self.axes))
     }
 
     /// From the smallest figure to the largest, with some room.
@@ -104,7 +112,7 @@ impl Chart {
             .axis_desc_style((FONT, 15, &INK))
             .draw()?;
         for (line, colour) in self.lines.iter().zip(COLOURS.iter().cycle()) {
-            chart.draw_series(LineSeries::new(line.shown(self.logarithmic), colour.stroke_width(2)))?;
+            chart.draw_series(LineSeries::new(line.shown(self.axes), colour.stroke_width(2)))?;
         }
         Ok(())
     }
@@ -120,8 +128,12 @@ impl Chart {
 }
 
 impl Line {
-    fn shown(&self, logarithmic: bool) -> impl Iterator<Item = (f64, f64)> {
-        self.points.iter().copied().filter(move |(x, y)| !logarithmic || (*x > 0.0 && *y > 0.0))
+    fn shown(&self, axes: Axes) -> impl Iterator<Item = (f64, f64)> {
+        self.points.iter().copied().filter(move |(x, y)| match axes {
+            Axes::Linear => true,
+            Axes::LogarithmicTime => *y > 0.0,
+            Axes::Logarithmic => *x > 0.0 && *y > 0.0,
+        })
     }
 }
 
@@ -143,9 +155,9 @@ mod tests {
     #[test]
     fn a_chart_names_its_axes_and_its_lines_and_has_no_background() {
         let dir = tempfile::tempdir().expect("a folder");
-        for logarithmic in [false, true] {
+        for axes in [Axes::Linear, Axes::LogarithmicTime, Axes::Logarithmic] {
             let line = Line { name: "ZADD".into(), points: vec![(100.0, 5.0), (1_000_000.0, 12.0), (0.0, 0.0)] };
-            let chart = Chart { file: "c".into(), title: "T".into(), x: "elements", y: "us", logarithmic, lines: vec![line] };
+            let chart = Chart { file: "c".into(), title: "T".into(), x: "elements", y: "us", axes, lines: vec![line] };
             chart.write(dir.path()).expect("a chart");
             let svg = fs::read_to_string(dir.path().join("c.svg")).expect("a file");
             for text in ["elements", "us", "ZADD", "polyline"] {

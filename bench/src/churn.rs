@@ -1,7 +1,7 @@
 //! Data that comes and goes, on `orbweaver serve`, with the sweep and the compactions that it has: whether the time of an operation and the
 //! disk stay as they are, however many operations were before.
 
-use crate::charts::{Chart, Line};
+use crate::charts::{Axes, Chart, Line};
 use crate::progress;
 use crate::server::{Server, send};
 use crate::template::{Numbers, filling, request};
@@ -49,10 +49,11 @@ pub fn measure(operations: usize) -> Result<Vec<Chart>> {
     }
     bar.finish_and_clear();
     let x = "operations, millions";
-    let chart = |file: &str, title: &str, y, lines| Chart { file: file.into(), title: title.into(), x, y, logarithmic: false, lines };
+    let chart = |file: &str, title: &str, y, axes, lines| Chart { file: file.into(), title: title.into(), x, y, axes, lines };
+    let (time, size) = ("Data that comes and goes: time an operation", "Data that comes and goes: disk used");
     Ok(vec![
-        chart("churn-time", "Data that comes and goes: time an operation", "microseconds an operation", times),
-        chart("churn-disk", "Data that comes and goes: disk used", "MB on disk", sizes),
+        chart("churn-time", time, "microseconds an operation", Axes::LogarithmicTime, times),
+        chart("churn-disk", size, "MB on disk", Axes::Linear, sizes),
     ])
 }
 

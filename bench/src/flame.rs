@@ -49,7 +49,7 @@ pub fn draw(operation: &Operation, pipeline: usize, operations: usize, to: &Path
     let path = to.join(format!("flame-{name}-{pipeline}.svg"));
     let mut options = flamegraph::Options::default();
     options.title = format!("{}, {pipeline} in a call: the component on RocksDB", operation.name);
-    options.count_name = "samples".to_owned();
+    options.count_name = "nanoseconds of CPU time".to_owned();
     flamegraph::from_lines(&mut options, folded.iter().map(String::as_str), File::create(&path)?).map_err(|error| anyhow!("{error}"))?;
     Ok(path)
 }

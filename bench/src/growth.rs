@@ -1,6 +1,6 @@
 //! How the time of an operation grows with the size of the collection that it works on, in the component on RocksDB.
 
-use crate::charts::{Chart, Line};
+use crate::charts::{Axes, Chart, Line};
 use crate::in_process::{Subject, component};
 use crate::progress;
 use crate::statistics::median;
@@ -111,15 +111,16 @@ const STRUCTURES: [Structure; 5] = [
     },
 ];
 
-/// A chart for each structure.
-pub fn measure() -> Result<Vec<Chart>> {
+/// A chart for each structure, of collections of at most so many elements.
+pub fn measure(largest: usize) -> Result<Vec<Chart>> {
     let component = component()?;
-    let bar = progress::bar("growth", STRUCTURES.len() * SIZES.len());
+    let sizes: Vec<usize> = SIZES.into_iter().filter(|&size| size <= largest).collect();
+    let bar = progress::bar("growth", STRUCTURES.len() * sizes.len());
     let mut charts = Vec::new();
     for structure in &STRUCTURES {
         let name = |command: &Command| command.name.unwrap_or_else(|| command.request.split(' ').next().unwrap_or_default()).to_owned();
         let mut lines: Vec<Line> = structure.commands.iter().map(|command| Line { name: name(command), points: Vec::new() }).collect();
-        for size in SIZES {
+        for &size in &sizes {
             bar.set_message(format!("{} of {size}", structure.name));
             for (line, time) in lines.iter_mut().zip(structure.measure(size, &component)?) {
                 line.points.push((size as f64, time));
@@ -129,7 +130,7 @@ pub fn measure() -> Result<Vec<Chart>> {
         let (file, title) =
             (format!("growth-{}", structure.name), format!("Time an operation by size: {}", structure.name.replace('-', " ")));
         let x = if structure.name == "string" { "bytes" } else { "elements" };
-        charts.push(Chart { file, title, x, y: "microseconds an operation", logarithmic: true, lines });
+        charts.push(Chart { file, title, x, y: "microseconds an operation", axes: Axes::Logarithmic, lines });
     }
     bar.finish_and_clear();
     Ok(charts)

@@ -56,17 +56,17 @@ fn main() -> Result<()> {
             Part::Start => results.start = Some(start::measure()?),
             Part::Memory => results.memory = Some(memory::measure(options.data_bytes.as_u64())?),
             Part::Churn => results.charts.extend(churn::measure(options.churn_operations)?),
-            Part::Growth => results.charts.extend(growth::measure()?),
+            Part::Growth => results.charts.extend(growth::measure(options.growth_size)?),
         }
         // As soon as it is there: a run takes long, and may be stopped.
         results.sections().iter().skip(shown).for_each(|section| println!("{section}"));
-    }
-    results.draw(&options.charts())?;
-    if options.write {
-        report::write(&options.docs.join("benchmarks.md"), &results.sections())?;
-    }
-    if let Some(path) = &options.json {
-        std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
+        results.draw(&options.charts())?;
+        if options.write {
+            report::write(&options.docs.join("benchmarks.md"), &results.sections())?;
+        }
+        if let Some(path) = &options.json {
+            std::fs::write(path, serde_json::to_string_pretty(&results)?)?;
+        }
     }
     Ok(())
 }

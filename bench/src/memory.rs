@@ -1,6 +1,6 @@
 //! The memory of `orbweaver serve` while more data than its settings allow in memory is loaded, and read at random.
 
-use crate::charts::{Chart, Line};
+use crate::charts::{Axes, Chart, Line};
 use crate::progress;
 use crate::server::{Server, send};
 use crate::workload::Piece;
@@ -78,7 +78,7 @@ pub fn measure(data_bytes: u64) -> Result<Memory> {
             title: "Resident memory of the server".to_owned(),
             x: "GB of values written, then read",
             y: "MB resident",
-            logarithmic: false,
+            axes: Axes::Linear,
             lines: vec![loading, reading, settings],
         },
     })

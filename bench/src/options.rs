@@ -89,6 +89,9 @@ pub struct Options {
     /// Operations of each scenario of churn
     #[arg(long, value_name = "COUNT", default_value_t = 2_000_000)]
     pub churn_operations: usize,
+    /// The size of the largest collections that are measured
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub growth_size: usize,
     /// How much is loaded for the chart of memory
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     pub data_bytes: ByteSize,

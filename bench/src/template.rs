@@ -10,7 +10,8 @@
 //! | `=` | the collection's size |
 //! | `$` | a value of [`VALUE_BYTES`] bytes |
 //!
-//! Numbers have twelve digits, as redis-benchmark writes them.
+//! Numbers have twelve digits, as redis-benchmark writes them; those of the size, which are arguments by themselves, as many as
+//! they need, because Redis takes no integers with leading zeros.
 
 /// Bytes of a value.
 pub const VALUE_BYTES: usize = 100;
@@ -34,8 +35,8 @@ pub fn expand(template: &str, numbers: Numbers) -> Vec<u8> {
             b'@' => digits(&mut text, numbers.run),
             b'?' => digits(&mut text, random(numbers.run)),
             b'%' => digits(&mut text, numbers.element),
-            b'&' => digits(&mut text, numbers.size / 2),
-            b'=' => digits(&mut text, numbers.size),
+            b'&' => text.extend_from_slice((numbers.size / 2).to_string().as_bytes()),
+            b'=' => text.extend_from_slice(numbers.size.to_string().as_bytes()),
             b'$' => text.resize(text.len() + VALUE_BYTES, b'x'),
             byte => text.push(byte),
         }
@@ -74,7 +75,7 @@ mod tests {
     #[test]
     fn signs_become_numbers_of_twelve_digits_and_words_become_arguments() {
         let numbers = Numbers { key: 7, run: 12, element: 3, size: 100 };
-        assert_eq!(expand("k:#/@/%/&", numbers), b"k:000000000007/000000000012/000000000003/000000000050");
+        assert_eq!(expand("k:#/@/%/&", numbers), b"k:000000000007/000000000012/000000000003/50");
         assert_eq!(request("GET k:#", numbers), b"*2\r\n$3\r\nGET\r\n$14\r\nk:000000000007\r\n");
         let filling = filling("SADD s", "m%", numbers, 1..3);
         assert_eq!(filling, b"*4\r\n$4\r\nSADD\r\n$1\r\ns\r\n$13\r\nm000000000001\r\n$13\r\nm000000000002\r\n");

@@ -2,6 +2,7 @@
 
 mod environment;
 mod exports;
+mod memory;
 mod store;
 mod typed;
 

@@ -309,3 +309,58 @@ fn a_large_range_delete_gives_its_space_back() {
     assert!(get(&mut handle, &99_u64.to_be_bytes()).is_some());
     assert!(get(&mut handle, &100_u64.to_be_bytes()).is_none());
 }
+
+/// Moves an amount between two accounts, or makes all of them anew.
+fn change_accounts(handle: &mut RocksHandle, accounts: &[Bytes], round: usize) {
+    let data = data(handle);
+    let mut batch = Batch::new();
+    if round.is_multiple_of(50) {
+        handle.begin(&Scope::Exclusive).unwrap();
+        batch.delete_range(data, &KeyRange::all()).unwrap();
+        accounts.iter().for_each(|account| batch.put(data, account, b"100").unwrap());
+        handle.commit(&batch, &[]).unwrap();
+        return;
+    }
+    let (from, to) = (round * 7 % accounts.len(), (round * 7 + 3) % accounts.len());
+    let keys = [from.min(to), from.max(to)].map(|position| accounts[position].clone());
+    handle.begin(&Scope::Keys(keys.to_vec())).unwrap();
+    let mut balance = |account: &Bytes| -> i64 { String::from_utf8_lossy(&handle.get(data, account).unwrap().unwrap()).parse().unwrap() };
+    let (one, other) = (balance(&keys[0]), balance(&keys[1]));
+    batch.put(data, &keys[0], (one - 1).to_string().as_bytes()).unwrap();
+    batch.put(data, &keys[1], (other + 1).to_string().as_bytes()).unwrap();
+    handle.commit(&batch, &[0, 1]).unwrap();
+}
+
+#[test]
+fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let accounts: Vec<Bytes> = (0..10).map(|number| Bytes::from(format!("account{}:{number}", number % 2))).collect();
+    change_accounts(&mut store.handle(), &accounts, 0);
+    // All of them first: while there is one only, it reads without a snapshot.
+    let [writers, readers] = [(); 2].map(|()| [(); 2].map(|()| store.handle()));
+    std::thread::scope(|scope| {
+        for (writer, mut handle) in writers.into_iter().enumerate() {
+            let accounts = &accounts;
+            scope.spawn(move || (1..2000).for_each(|round| change_accounts(&mut handle, accounts, round * 2 + writer)));
+        }
+        for (reader, mut handle) in readers.into_iter().enumerate() {
+            let accounts = &accounts;
+            scope.spawn(move || {
+                let data = data(&mut handle);
+                let names: Vec<(Keyspace, Bytes)> = accounts.iter().map(|account| (data, account.clone())).collect();
+                for _ in 0..3000 {
+                    handle.begin(&Scope::Read).unwrap();
+                    let values = match reader {
+                        0 => handle.get_many(&names).unwrap(),
+                        _ => accounts.iter().map(|account| handle.get(data, account).unwrap()).collect(),
+                    };
+                    handle.rollback();
+                    let sum: i64 =
+                        values.iter().map(|value| String::from_utf8_lossy(value.as_ref().unwrap()).parse::<i64>().unwrap()).sum();
+                    assert_eq!(sum, 1000);
+                }
+            });
+        }
+    });
+}

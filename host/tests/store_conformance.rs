@@ -45,8 +45,15 @@ fn it_passes_with_small_buffers_and_synced_commits() {
         durability: Durability::Always,
         write_buffer_bytes: 64 << 10,
         block_cache_bytes: 64 << 10,
+        record_cache_bytes: 64 << 10,
         reclaim_bytes: 1,
         ..RocksOptions::default()
     };
+    assert_eq!(conformance::run(&|| OnDisk::fresh(&options)), []);
+}
+
+#[test]
+fn it_passes_without_a_cache_of_records() {
+    let options = RocksOptions { durability: Durability::Os, record_cache_bytes: 0, ..RocksOptions::default() };
     assert_eq!(conformance::run(&|| OnDisk::fresh(&options)), []);
 }

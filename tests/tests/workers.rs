@@ -236,7 +236,7 @@ fn commands_on_connections_reach_all_workers() {
     clients[5].send_raw(b"BLPOP never 0\r\n").expect("the server listens");
     wait_until("a client waits", || info(&mut clients[0], "blocked_clients") == 1);
     assert_eq!(number(&mut clients[2], ["CLIENT", "UNBLOCK", &ids[5]]), 1);
-    assert_eq!(clients[5].read_reply().expect("the wait ends"), Value::Null);
+    assert_eq!(clients[5].read_reply().expect("the wait ends"), Value::NullArray);
     assert_eq!(number(&mut clients[3], ["CLIENT", "KILL", "ID", &ids[6]]), 1);
     assert!(clients[6].call(&args(["PING"])).is_err());
     ask(&mut clients[0], ["CONFIG", "SET", "notify-keyspace-events", "KEA"]);

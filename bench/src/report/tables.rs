@@ -43,15 +43,15 @@ fn at_most(goal: f64, ratio: f64) -> String {
 }
 
 impl Figure {
-    fn to_raw(&self) -> f64 {
+    fn over_raw(&self) -> f64 {
         self.component.cpu_us / self.raw.cpu_us
     }
 
-    fn to_native(&self) -> f64 {
+    fn over_native(&self) -> f64 {
         self.component.cpu_us / self.native.cpu_us
     }
 
-    fn to_blackwidow(&self) -> f64 {
+    fn ahead_of_blackwidow(&self) -> f64 {
         self.blackwidow_us / self.component.wall_us
     }
 }
@@ -79,10 +79,10 @@ pub fn in_process(figures: &[Figure]) -> Table {
             time(&figure.raw),
             time(&figure.native),
             time(&figure.component),
-            format!("{:.2}", figure.to_raw()),
-            at_most(of(MOST_TO_NATIVE, figure.pipeline), figure.to_native()),
+            format!("{:.2}", figure.over_raw()),
+            at_most(of(MOST_TO_NATIVE, figure.pipeline), figure.over_native()),
             figure.blackwidow_us.to_string(),
-            at_least(of(LEAST_TO_BLACKWIDOW, figure.pipeline), figure.to_blackwidow()),
+            at_least(of(LEAST_TO_BLACKWIDOW, figure.pipeline), figure.ahead_of_blackwidow()),
             format!("{:.2}", figure.store_calls),
             format!("{:.2}", figure.crossings),
         ]);
@@ -97,9 +97,9 @@ pub fn means(figures: &[Figure]) -> Table {
         let mean = |ratio: fn(&Figure) -> f64| geometric_mean(figures.iter().filter(|figure| figure.pipeline == pipeline).map(ratio));
         table.add_row([
             pipeline.to_string(),
-            format!("{:.2}", mean(Figure::to_raw)),
-            at_most(of(MOST_TO_NATIVE, pipeline), mean(Figure::to_native)),
-            at_least(of(LEAST_MEAN_TO_BLACKWIDOW, pipeline), mean(Figure::to_blackwidow)),
+            format!("{:.2}", mean(Figure::over_raw)),
+            at_most(of(MOST_TO_NATIVE, pipeline), mean(Figure::over_native)),
+            at_least(of(LEAST_MEAN_TO_BLACKWIDOW, pipeline), mean(Figure::ahead_of_blackwidow)),
         ]);
     }
     table

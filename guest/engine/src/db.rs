@@ -11,6 +11,7 @@ use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, N
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
+use std::cell::Cell;
 
 /// Versions that were reserved and not given yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,38 @@ impl Versions {
         }
         self.next += 1;
         Ok(self.next - 1)
+    }
+}
+
+/// How many keys a search among the named ones looks at.
+const MAX_LOOKED_AT: usize = 4;
+
+/// The keys that the commands of a group name, in their order: what is made of them once is not made again.
+#[derive(Debug, Default)]
+pub struct Named {
+    keys: Vec<KeyAt>,
+    /// Behind the one that was found last.
+    next: Cell<usize>,
+}
+
+impl Named {
+    /// The keys, none of which has been asked for.
+    #[must_use]
+    pub fn new(keys: Vec<KeyAt>) -> Self {
+        Self { keys, next: Cell::new(0) }
+    }
+
+    /// Begins with the first one again.
+    pub fn rewind(&mut self) {
+        self.next.set(0);
+    }
+
+    /// The key at this place in memory, if it is among those that come next.
+    fn find(&self, space: u32, key: &Bytes) -> Option<KeyAt> {
+        let ahead = self.keys.iter().enumerate().skip(self.next.get()).take(MAX_LOOKED_AT);
+        let (place, at) = ahead.into_iter().find(|(_, at)| at.space == space && std::ptr::eq(&*at.key, &**key))?;
+        self.next.set(place + 1);
+        Some(at.clone())
     }
 }
 
@@ -57,6 +90,8 @@ pub struct Db<'t, 's> {
     pub clock_ms: u64,
     /// The db's number.
     pub index: usize,
+    /// The keys that the commands of the group name.
+    pub named: &'t Named,
     /// Where keys are noted that become lists or sorted sets, in that order; `None` where nobody waits for any.
     pub appeared: Option<&'t mut Vec<KeyAt>>,
 }
@@ -76,7 +111,7 @@ impl Db<'_, '_> {
     /// Redis' error for a db number out of range.
     pub fn at_db(&self, index: usize, key: &Bytes) -> Result<KeyAt> {
         let space = *self.catalog.spaces.get(index).ok_or(texts::DB_OUT_OF_RANGE)?;
-        Ok(KeyAt::new(space, key.clone()))
+        Ok(self.named.find(space, key).unwrap_or_else(|| KeyAt::new(space, key.clone())))
     }
 
     /// What is stored under a key, in the first namespace that has it; `None` where nothing is, or only what has expired. A transaction

@@ -30,19 +30,25 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
     // Alone: calls, records read, records put, records deleted. In a pipeline: calls for all of it. Then the most allocations, alone and
     // in a pipeline.
     let table = [
-        (Operation::Set, (3, 1, 1, 0), 3, 20, 299),
-        (Operation::Get, (3, 1, 0, 0), 3, 10, 218),
-        (Operation::Incr, (3, 1, 1, 0), 3, 22, 362),
-        (Operation::HSet, (4, 2, 1, 0), 3 + PIPELINE, 29, 591),
-        (Operation::HGet, (4, 2, 0, 0), 3 + PIPELINE, 12, 287),
-        (Operation::LPush, (3, 1, 2, 0), 3, 23, 324),
-        (Operation::LPop, (4, 2, 1, 1), 3 + PIPELINE, 26, 425),
-        (Operation::SAdd, (4, 2, 2, 0), 3 + PIPELINE, 26, 424),
-        (Operation::ZAdd, (4, 2, 3, 0), 3 + PIPELINE, 37, 749),
-        (Operation::ZScore, (4, 2, 0, 0), 3 + PIPELINE, 16, 376),
-        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
-        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 23, 596),
-        (Operation::ZRange, (4, 101, 0, 0), 3 + PIPELINE, 21, 532),
+        (Operation::Set, (3, 1, 1, 0), 3, 11, 148),
+        (Operation::Get, (3, 1, 0, 0), 3, 7, 115),
+        (Operation::Incr, (3, 1, 1, 0), 3, 13, 211),
+        (Operation::HSet, (4, 2, 1, 0), 4, 16, 310),
+        (Operation::HGet, (4, 2, 0, 0), 4, 8, 182),
+        (Operation::HMSet, (4, 11, 10, 0), 4, 51, 1659),
+        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 21, 283),
+        (Operation::LPush, (3, 1, 2, 0), 3, 12, 211),
+        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 19, 250),
+        (Operation::LPop, (4, 2, 1, 1), 4, 15, 311),
+        (Operation::SAdd, (4, 2, 2, 0), 4, 15, 309),
+        (Operation::SIsMember, (4, 2, 0, 0), 4, 11, 277),
+        (Operation::SMembers, (4, 101, 0, 0), 3 + PIPELINE, 19, 281),
+        (Operation::ZAdd, (4, 2, 3, 0), 4, 24, 597),
+        (Operation::ZScore, (4, 2, 0, 0), 4, 12, 309),
+        (Operation::ZIncrBy, (4, 2, 2, 1), 4, 29, 726),
+        (Operation::ZRange, (4, 101, 0, 0), 3 + PIPELINE, 19, 281),
+        (Operation::ZRangeByScore, (4, 101, 0, 0), 3 + PIPELINE, 21, 345),
+        (Operation::Del, (3, 1, 1, 1), 3, 14, 243),
     ];
     assert_eq!(table.map(|(operation, ..)| operation), Operation::ALL);
     for (operation, alone, calls, most_alone, most) in table {

@@ -284,6 +284,8 @@ fn info_counts_for_all_instances() {
     {
         assert!(info.contains(line), "{line} is missing in {info}");
     }
+    host.engines[place(1)].disconnect(1);
+    assert!(host.send(3, "INFO clients").contains("connected_clients:5 cluster_connections:0 blocked_clients:0"));
     assert_eq!(host.send(3, "CONFIG RESETSTAT"), "+OK");
     assert!(host.send(2, "INFO stats").contains("total_commands_processed:1 "));
 }

@@ -77,6 +77,9 @@ pub struct ServeArgs {
     /// Memory for blocks read from RocksDB's files
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache_size: ByteSize,
+    /// Memory for single records that were read or changed lately, in front of RocksDB; 0B: none
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    record_cache: ByteSize,
     /// Close connections that are silent for so long without waiting in a blocking command; 0s: never
     #[arg(long, value_name = "TIME", default_value = "0s")]
     timeout: humantime::Duration,
@@ -147,6 +150,7 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let database = args.dir.open(RocksOptions {
         durability: args.durability.into(),
         block_cache_bytes: bytes(args.cache_size),
+        record_cache_bytes: bytes(args.record_cache),
         read_only: args.access.read_only,
         ..RocksOptions::default()
     })?;
@@ -261,6 +265,8 @@ fn describe(args: &ServeArgs, store: &OpenStore) -> Vec<(&'static str, String)> 
             ("server.dir", path.display().to_string()),
             ("config.dir", path.display().to_string()),
             ("config.appendonly", "yes".to_owned()),
+            ("memory.block_cache_size", args.cache_size.as_u64().to_string()),
+            ("memory.record_cache_size", args.record_cache.as_u64().to_string()),
             ("config.appendfsync", durability_name(args.durability).replace("os", "no")),
         ],
         OpenStore::Remote(store) => vec![

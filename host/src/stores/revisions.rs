@@ -31,13 +31,14 @@ impl Revisions {
         self.started.load(Ordering::SeqCst)
     }
 
-    /// To be called when a commit has written, while its locks are held.
-    pub fn finish(&self, stripes: impl Iterator<Item = usize>, exclusive: bool) {
+    /// To be called when a commit has written, while its locks are held. Returns its number.
+    pub fn finish(&self, stripes: impl Iterator<Item = usize>, exclusive: bool) -> u64 {
         let number = self.finished.fetch_add(1, Ordering::SeqCst) + 1;
         let counters = stripes.filter_map(|stripe| self.stripes.get(stripe)).chain(exclusive.then_some(&self.exclusive));
         for counter in counters {
             counter.fetch_max(number, Ordering::SeqCst);
         }
+        number
     }
 
     /// The number of the last commit.

@@ -18,6 +18,7 @@ mod options;
 mod orders;
 mod reclaim;
 mod recognition;
+mod record_cache;
 
 pub use handle::RocksHandle;
 pub use layout::Layout;
@@ -32,6 +33,7 @@ use directory::Contents;
 use options::Memory;
 use orbweaver_engine::store::{Limits, Order, StoreError};
 use parking_lot::{Mutex, RwLock};
+use record_cache::RecordCache;
 use rocksdb::{BoundColumnFamily, DBWithThreadMode, ErrorKind, MultiThreaded, WriteOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,9 @@ struct Shared {
     memory: Memory,
     locks: KeyLocks,
     revisions: Revisions,
+    cache: Option<RecordCache>,
+    /// How the log is written: always, and synced where that is asked for.
+    write: WriteOptions,
     /// How many handles there are.
     handles: AtomicUsize,
     /// Keeps together, as seen by those who take snapshots: an exclusive commit and the change of the epoch; what a commit writes
@@ -100,9 +105,13 @@ impl RocksStore {
             databases.iter().try_for_each(|database| database.create(&options, &memory))?;
         }
         commit::finish_interrupted(path, &databases, options.read_only)?;
+        let mut write = WriteOptions::default();
+        write.set_sync(options.durability == Durability::Always);
         let shared = Arc::new(Shared {
             databases,
+            write,
             path: path.to_owned(),
+            cache: RecordCache::new(options.record_cache_bytes),
             options,
             memory,
             locks: KeyLocks::new(),
@@ -216,13 +225,6 @@ impl Shared {
     /// Whether a commit is on the disk before it is acknowledged.
     fn must_sync(&self) -> bool {
         self.options.durability == Durability::Always
-    }
-
-    /// How the log is written: always, and synced where that is asked for.
-    fn write_options(&self) -> WriteOptions {
-        let mut write = WriteOptions::default();
-        write.set_sync(self.must_sync());
-        write
     }
 }
 

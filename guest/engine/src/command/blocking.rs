@@ -75,7 +75,7 @@ const fn row(
     summary: &'static str,
     run: Handler,
 ) -> Command {
-    Command { name, arity, flags, keys, group: Group::List, since, summary, subcommands: &[], run: Run::Blocking(run) }
+    Command::without_keys(Group::List, name, arity, flags, since, summary, Run::Blocking(run)).with_keys(keys)
 }
 
 const fn sorted_set(row: Command) -> Command {

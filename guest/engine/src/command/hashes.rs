@@ -2,6 +2,7 @@
 
 use super::flags::Flags;
 use super::options::{draw_with, integer, length};
+use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
@@ -19,23 +20,28 @@ const FAST_WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM).and(Flags::FAST);
 /// Frees memory, so Redis never refuses it for want of any.
 const FAST_REMOVAL: Flags = Flags::WRITE.and(Flags::FAST);
 
+/// Fields with their values.
+const PAIRS: Parts = Parts::Names { first: 2, last: -2, step: 2 };
+
 /// The rows of this file.
 pub const COMMANDS: &[Command] = &[
-    Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel),
-    Group::Hash.row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists),
-    Group::Hash.row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget),
+    Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel).naming(Parts::REST),
+    Group::Hash.row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists).naming(Parts::SECOND),
+    Group::Hash.row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget).naming(Parts::SECOND),
     Group::Hash.row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall),
-    Group::Hash.row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby),
-    Group::Hash.row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat),
+    Group::Hash.row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby).naming(Parts::SECOND),
+    Group::Hash
+        .row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat)
+        .naming(Parts::SECOND),
     Group::Hash.row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys),
     Group::Hash.row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen),
-    Group::Hash.row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget),
-    Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset),
+    Group::Hash.row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget).naming(Parts::REST),
+    Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset).naming(PAIRS),
     Group::Hash.row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),
     Group::Hash.row("hscan", -3, READ, "2.8.0", "Iterates over fields and values in steps.", hscan),
-    Group::Hash.row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset),
-    Group::Hash.row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx),
-    Group::Hash.row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen),
+    Group::Hash.row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset).naming(PAIRS),
+    Group::Hash.row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx).naming(Parts::SECOND),
+    Group::Hash.row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen).naming(Parts::SECOND),
     Group::Hash.row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals),
 ];
 
@@ -58,7 +64,8 @@ fn set_pairs(context: &mut Context) -> Result<u64> {
         return Err(wrong_arity(&String::from_utf8_lossy(context.arg(0)).to_ascii_lowercase()));
     }
     let pair = |pair: &[Bytes]| if let [field, value] = pair { Some((field.clone(), value.clone())) } else { None };
-    let pairs: Vec<(Bytes, Bytes)> = arguments.chunks_exact(2).filter_map(pair).collect();
+    let mut pairs: Vec<(Bytes, Bytes)> = Vec::with_capacity(arguments.len() / 2);
+    pairs.extend(arguments.chunks_exact(2).filter_map(pair));
     let at = context.db.at(context.arg(1))?;
     hashes::set(&mut context.db, &at, &pairs)
 }
@@ -159,7 +166,7 @@ fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 /// Visits the whole hash, and returns how many fields it has.
-fn each(context: &mut Context, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<usize> {
+fn each(context: &mut Context, mut visit: impl FnMut(&[u8], &[u8])) -> Result<usize> {
     let at = context.db.at(context.arg(1))?;
     let mut visited = 0;
     hashes::each(&mut context.db, &at, |field, value| {

@@ -88,6 +88,9 @@ impl KeySpec {
     /// Whether what a call stores comes from keys whose names only the data tells (SORT with patterns): they cannot be declared.
     #[must_use]
     pub fn is_stored_from_patterns(self, args: &[Bytes]) -> bool {
+        if !matches!(self, Self::Stored { .. }) {
+            return false;
+        }
         let options = self.options(args);
         options.destination.is_some() && options.has_patterns
     }

@@ -3,6 +3,7 @@
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
+use super::parts::Parts;
 use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
@@ -34,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
     Group::List
         .row("lmpop", -4, REMOVAL.and(Flags::MOVABLEKEYS), "7.0.0", "Removes elements from an end of the first list that exists.", lmpop)
         .with_keys(COUNTED),
-    Group::List.row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop),
+    Group::List.row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop).naming(Parts::End(End::Head)),
     Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
     Group::List.row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
@@ -42,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
     Group::List.row("lset", 4, WRITE, "1.0.0", "Replaces the element at a position.", lset),
     Group::List.row("ltrim", 4, REMOVAL, "1.0.0", "Keeps the elements between two positions only.", ltrim),
-    Group::List.row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop),
+    Group::List.row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop).naming(Parts::End(End::Tail)),
     Group::List
         .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
         .with_keys(SOURCE_AND_DESTINATION),

@@ -9,6 +9,7 @@ pub mod flags;
 mod help;
 pub mod keyspec;
 pub mod options;
+pub mod parts;
 pub mod peers;
 pub mod reference;
 pub mod table;
@@ -43,6 +44,7 @@ use crate::session::{Server, Session};
 use bytes::Bytes;
 use flags::Flags;
 use keyspec::KeySpec;
+use parts::Parts;
 
 /// A row of the command table.
 pub struct Command {
@@ -54,6 +56,8 @@ pub struct Command {
     pub flags: Flags,
     /// Which arguments are keys.
     pub keys: KeySpec,
+    /// Which arguments are parts of the collection under the first key.
+    pub parts: Parts,
     /// The group of the documentation.
     pub group: Group,
     /// The Redis version that brought the command; of those that Redis has not, the server that has it.
@@ -78,13 +82,19 @@ impl Command {
         summary: &'static str,
         run: Run,
     ) -> Self {
-        Self { name, arity, flags, keys: KeySpec::None, group, since, summary, subcommands: &[], run }
+        Self { name, arity, flags, keys: KeySpec::None, parts: Parts::None, group, since, summary, subcommands: &[], run }
     }
 
     /// The row with other keys.
     #[must_use]
     pub const fn with_keys(self, keys: KeySpec) -> Self {
         Self { keys, ..self }
+    }
+
+    /// The row with parts that the command names.
+    #[must_use]
+    pub const fn naming(self, parts: Parts) -> Self {
+        Self { parts, ..self }
     }
 
     /// Whether a request of `count` arguments, the name included, fits the arity.
@@ -115,7 +125,8 @@ impl Command {
         summary: &'static str,
         subcommands: &'static [Self],
     ) -> Self {
-        Self { name, arity: -2, flags: Flags::NONE, keys: KeySpec::None, group, since, summary, subcommands, run: Run::Container }
+        let (flags, keys, parts) = (Flags::NONE, KeySpec::None, Parts::None);
+        Self { name, arity: -2, flags, keys, parts, group, since, summary, subcommands, run: Run::Container }
     }
 }
 
@@ -176,7 +187,8 @@ impl Group {
         summary: &'static str,
         run: DataHandler,
     ) -> Command {
-        Command { name, arity, flags, keys: KeySpec::FIRST, group: self, since, summary, subcommands: &[], run: Run::Data(run) }
+        let (keys, parts, run) = (KeySpec::FIRST, Parts::None, Run::Data(run));
+        Command { name, arity, flags, keys, parts, group: self, since, summary, subcommands: &[], run }
     }
 
     /// The kind of the values that its commands look for; `None`: any, or none.

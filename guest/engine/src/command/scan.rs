@@ -3,6 +3,7 @@
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word};
+use super::parts::Parts;
 use super::{Command, Context, Group, Run};
 use crate::error::{Error, Result, texts};
 use crate::layout::Kind;
@@ -18,6 +19,7 @@ pub const COMMANDS: &[Command] = &[Command {
     arity: -2,
     flags: Flags::READONLY,
     keys: KeySpec::None,
+    parts: Parts::None,
     group: Group::Generic,
     since: "2.8.0",
     summary: "Iterates over the keys of the db in steps.",

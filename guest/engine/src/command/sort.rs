@@ -3,6 +3,7 @@
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
+use super::parts::Parts;
 use super::{Command, Context, Group, Run, reply_value};
 use crate::error::{Result, texts};
 use crate::layout::Kind;
@@ -21,6 +22,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::MOVABLEKEYS),
         keys: KeySpec::Stored { from: 2, words: &["store"], others: WITH_ARGUMENTS },
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Returns or stores the elements of a list, set or sorted set in order.",
@@ -32,6 +34,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         flags: Flags::READONLY.and(Flags::MOVABLEKEYS),
         keys: KeySpec::Stored { from: 2, words: &[], others: WITH_ARGUMENTS },
+        parts: Parts::None,
         group: Group::Generic,
         since: "7.0.0",
         summary: "Returns the elements of a list, set or sorted set in order.",

@@ -23,7 +23,7 @@ pub mod pass;
 pub mod ranks;
 pub mod records;
 
-pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, Meta, lock_key};
+pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, Meta, lock_key};
 pub use open::{NAMES, open};
 
 use crate::error::{Error, Result};
@@ -35,7 +35,8 @@ use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
 use lists::{ListAlgorithm, ListHead};
 use ranks::RankRecords;
-use records::{Record, Records};
+use records::{LentRecord, Record, Records};
+use std::borrow::Cow;
 
 /// A key of a store, with its keyspace.
 pub type RecordKey = (Keyspace, Bytes);
@@ -351,6 +352,18 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_field(&self, key: &Bytes) -> Result<Bytes>;
 
+    /// Both, of a record of [`Layout::fields`] that is only looked at; `None` where it is left from an earlier hash. Layouts whose
+    /// records hold fields and values as they are do it without a copy.
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn lend_field<'r>(&self, hash: &Collection, record: LentRecord<'r>) -> Result<Option<LentField<'r>>> {
+        let Record { key, value, .. } = record.to_record();
+        let Some(found) = self.decode_field_value(hash, &key, &value)? else { return Ok(None) };
+        let (name, value) = (Cow::Owned(self.decode_field(&key)?.into()), Cow::Owned(found.value.into()));
+        Ok(Some(LentField { name, expire_at_ms: found.expire_at_ms, value }))
+    }
+
     /// The index of the fields that expire; `None` where the layout cannot hold expiries of fields.
     fn field_index(&self) -> Option<&dyn FieldIndex> {
         None
@@ -388,6 +401,14 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_member(&self, key: &Bytes) -> Result<Bytes>;
 
+    /// As [`Layout::decode_member`], of a record that is only looked at; see [`Layout::lend_field`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn lend_member<'r>(&self, record: LentRecord<'r>) -> Result<Cow<'r, [u8]>> {
+        self.decode_member(&record.to_record().key).map(|member| Cow::Owned(member.into()))
+    }
+
     /// Changes a sorted set's member from one score to another; `None`: it is not there. `record` is its record. NaN is no score.
     ///
     /// # Errors
@@ -421,6 +442,14 @@ pub trait Layout {
     /// The records that tell the ranks of large sorted sets; `None` in layouts that find them by walking over the scores.
     fn rank_records(&self) -> Option<&dyn RankRecords> {
         None
+    }
+
+    /// As [`Layout::decode_scored`], of a record that is only looked at; see [`Layout::lend_field`].
+    ///
+    /// # Errors
+    /// Corrupt records.
+    fn lend_scored<'r>(&self, record: LentRecord<'r>) -> Result<(f64, Cow<'r, [u8]>)> {
+        self.decode_scored(&record.to_record()).map(|(score, member)| (score, Cow::Owned(member.into())))
     }
 
     /// What lists do.

@@ -2,7 +2,8 @@
 
 use super::field_expiry::FieldExpiries;
 use super::lists::ListHead;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
+use std::borrow::Cow;
 
 /// The data structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,10 +77,10 @@ impl KeyAt {
 /// `space (u32, big-endian) | name`. Space 0 is the engine's own.
 #[must_use]
 pub fn lock_key(space: u32, name: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(4 + name.len());
-    bytes.put_u32(space);
-    bytes.put_slice(name);
-    bytes.freeze()
+    let mut bytes = Vec::with_capacity(4 + name.len());
+    bytes.extend_from_slice(&space.to_be_bytes());
+    bytes.extend_from_slice(name);
+    bytes.into()
 }
 
 /// What is stored under a user key, without the sub-records.
@@ -180,8 +181,31 @@ impl FieldValue {
     /// Whether the field is gone at `now_ms`: past its time, as Redis has it, not at it.
     #[must_use]
     pub fn is_expired(&self, now_ms: u64) -> bool {
-        self.expire_at_ms.is_some_and(|at| now_ms > at)
+        is_expired(self.expire_at_ms, now_ms)
     }
+}
+
+impl LentField<'_> {
+    /// As [`FieldValue::is_expired`].
+    #[must_use]
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        is_expired(self.expire_at_ms, now_ms)
+    }
+}
+
+fn is_expired(expire_at_ms: Option<u64>, now_ms: u64) -> bool {
+    expire_at_ms.is_some_and(|at| now_ms > at)
+}
+
+/// A hash field that is only looked at, past its time or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LentField<'r> {
+    /// Its name.
+    pub name: Cow<'r, [u8]>,
+    /// As in [`FieldValue`].
+    pub expire_at_ms: Option<u64>,
+    /// The value.
+    pub value: Cow<'r, [u8]>,
 }
 
 /// Which space each db number stands for.

@@ -6,6 +6,7 @@ use crate::store::{Direction, Keyspace};
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
 use std::fmt::Debug;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// A stored record.
@@ -17,6 +18,26 @@ pub struct Record {
     pub key: Bytes,
     /// Its value.
     pub value: Bytes,
+}
+
+/// A stored record that is only looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LentRecord<'r> {
+    /// Where it is.
+    pub keyspace: Keyspace,
+    /// Its key.
+    pub key: &'r [u8],
+    /// Its value.
+    pub value: &'r [u8],
+}
+
+impl LentRecord<'_> {
+    /// A copy.
+    #[must_use]
+    pub fn to_record(self) -> Record {
+        let Self { keyspace, key, value } = self;
+        Record { keyspace, key: Bytes::copy_from_slice(key), value: Bytes::copy_from_slice(value) }
+    }
 }
 
 /// Records in an order, to be walked from either end.
@@ -172,6 +193,28 @@ impl Walk {
             Self::Chain(chain) => chain.next(transaction),
             Self::Own(walk) => walk.next(transaction),
         }
+    }
+
+    /// Hands the records that are left to `visit`, until it breaks off: then the next one is the one behind. Costs less than
+    /// [`Walk::next`] for each.
+    ///
+    /// # Errors
+    /// As [`Walk::next`], and those of `visit`.
+    pub fn each(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        mut visit: impl FnMut(LentRecord<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        if let Self::Range(keyspace, scan) = self {
+            let keyspace = *keyspace;
+            return transaction.each(scan, |key, value| visit(LentRecord { keyspace, key, value }));
+        }
+        while let Some(Record { keyspace, key, value }) = self.next(transaction)? {
+            if visit(LentRecord { keyspace, key: &key, value: &value })?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

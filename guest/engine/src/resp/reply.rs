@@ -105,8 +105,8 @@ impl Reply {
     pub fn bulk(&mut self, data: &[u8]) {
         self.bytes.reserve(data.len().saturating_add(MAX_FRAME_BYTES));
         self.header(b'$', data.len());
-        self.raw(data);
-        self.raw(b"\r\n");
+        self.bytes.extend_from_slice(data);
+        self.bytes.extend_from_slice(b"\r\n");
     }
 
     /// A bulk string of what `write` appends to the buffer: it is in memory once only. Nothing is appended where `write` fails.
@@ -259,10 +259,24 @@ impl Reply {
         }
     }
 
-    fn header(&mut self, marker: u8, number: impl itoa::Integer) {
+    #[inline]
+    fn header(&mut self, marker: u8, number: impl itoa::Integer + TryInto<u8>) {
+        // Most are short: these are appended at once, without a formatter.
+        match number.try_into() {
+            Ok(digit @ 0..10) => self.bytes.extend_from_slice(&[marker, b'0' + digit, b'\r', b'\n']),
+            Ok(two @ 10..100) => self.bytes.extend_from_slice(&[marker, b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']),
+            Ok(three) => {
+                let (hundreds, rest) = (three / 100, three % 100);
+                self.bytes.extend_from_slice(&[marker, b'0' + hundreds, b'0' + rest / 10, b'0' + rest % 10, b'\r', b'\n']);
+            }
+            Err(_) => self.long_header(marker, itoa::Buffer::new().format(number)),
+        }
+    }
+
+    fn long_header(&mut self, marker: u8, digits: &str) {
         self.bytes.push(marker);
-        self.raw(itoa::Buffer::new().format(number).as_bytes());
-        self.raw(b"\r\n");
+        self.bytes.extend_from_slice(digits.as_bytes());
+        self.bytes.extend_from_slice(b"\r\n");
     }
 
     /// A line cannot hold its own end.

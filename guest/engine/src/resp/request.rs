@@ -134,6 +134,18 @@ fn parse_bulk(input: &Bytes, start: usize, limits: &RequestLimits) -> Result<(By
 /// least number of bytes that what starts here can have.
 fn read_length(input: &Bytes, start: usize, shortest: usize, limits: &RequestLimits, too_long: &str) -> Result<(Option<i64>, usize), Stop> {
     let line = input.get(start..).unwrap_or_default();
+    // Most lengths have few digits.
+    match *line {
+        [b'*' | b'$', digit @ b'0'..=b'9', b'\r', _, ..] => return Ok((Some(i64::from(digit - b'0')), start + 4)),
+        [b'*' | b'$', ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
+            return Ok((Some(i64::from(ten - b'0') * 10 + i64::from(one - b'0')), start + 5));
+        }
+        [b'*' | b'$', hundred @ b'1'..=b'9', ten @ b'0'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
+            let number = i64::from(hundred - b'0') * 100 + i64::from(ten - b'0') * 10 + i64::from(one - b'0');
+            return Ok((Some(number), start + 6));
+        }
+        _ => {}
+    }
     match find_line_end(line, b'\r', limits, too_long)? {
         // The byte behind CR belongs to the line.
         Some(end) if end + 1 < line.len() => Ok((line.get(1..end).and_then(parse_i64), start + end + 2)),

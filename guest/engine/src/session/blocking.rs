@@ -236,7 +236,7 @@ impl Engine {
         for (waiter, reply) in std::mem::take(&mut self.waiters.answered) {
             let BlockingCall { connection, length, silent, .. } = waiter.parked;
             if let Some(answer) = answers.of(connection) {
-                answer.take(length, reply, silent);
+                answer.take(length, &reply, silent);
             }
         }
     }

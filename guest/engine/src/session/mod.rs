@@ -4,6 +4,7 @@
 //! (dispatch, arity, authentication, MULTI: `plan.rs`), *runs* what touches data as one group in one transaction (`run.rs`), and
 //! hands the replies back after the commit.
 
+mod ahead;
 mod answers;
 mod blocking;
 mod connection;
@@ -28,14 +29,15 @@ use crate::layout::{self, Catalog, Layout};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
 use crate::store::Store;
+use crate::transaction::Memory;
 use answers::Answers;
 use blocking::Waiters;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use connection::Connections;
 use peers::Questions;
 use plan::{Job, Planned, Work};
 use pubsub::Push;
-use run::{Done, Product};
+use run::{Done, Product, Ran};
 use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction.
@@ -84,13 +86,11 @@ impl Answer {
     }
 
     /// Adds a reply, and the bytes of the request that were kept until there was one.
-    fn take(&mut self, length: usize, reply: Vec<u8>, silent: bool) {
+    fn take(&mut self, length: usize, reply: &[u8], silent: bool) {
         self.consumed += length;
         self.needed = if self.needed == BLOCKED { 0 } else { self.needed };
-        match () {
-            () if silent => {}
-            () if self.output.capacity() == 0 => self.output = reply,
-            () => self.output.extend_from_slice(&reply),
+        if !silent {
+            self.output.extend_from_slice(reply);
         }
     }
 
@@ -142,6 +142,8 @@ pub struct Engine {
     has_committed: bool,
     /// What is to be sent of what has happened between the calls.
     pub(crate) happened: Vec<Message>,
+    /// What the last group's transaction has left for the next one to use.
+    memory: Option<Box<Memory>>,
 }
 
 impl Engine {
@@ -174,6 +176,7 @@ impl Engine {
             group_limit: MAX_GROUP,
             has_committed: false,
             happened: Vec::new(),
+            memory: None,
         }
     }
 
@@ -337,7 +340,7 @@ impl Engine {
                         }
                     }
                     consumed += used;
-                    input = input.slice(used.min(input.len())..);
+                    input.advance(used.min(input.len()));
                     if group.len() >= self.group_limit {
                         self.finish(group, now_ms, answers);
                     }
@@ -362,28 +365,32 @@ impl Engine {
 
     /// Runs the group and hands its replies out, behind each one the messages that its job has sent.
     fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut Answers) {
-        let jobs = std::mem::take(group);
-        let done = self.run_group(&jobs, now_ms);
-        self.has_committed |= jobs.iter().any(Job::needs_the_store);
-        make_room(&jobs, &done, answers);
-        let mut bytes = 0;
-        for (job, Done { product, messages }) in jobs.iter().zip(done) {
-            if let Some(answer) = answers.at(job.delivery) {
-                match (product, &job.work) {
-                    (Product::Reply(reply), work) => {
-                        bytes += reply.len();
-                        let length = if let Work::Blocking(call) = work { call.length } else { 0 };
-                        answer.take(length, reply, job.silent);
+        let Ran { done, replies } = self.run_group(group, now_ms);
+        self.has_committed |= group.iter().any(Job::needs_the_store);
+        let mut bytes = replies.len();
+        if let Some(answer) = only_answer(group, &done, answers) {
+            answer.output = replies;
+        } else {
+            make_room(group, &done, answers);
+            for (job, Done { product, messages }) in group.iter().zip(done) {
+                if let Some(answer) = answers.at(job.delivery) {
+                    match (product, &job.work) {
+                        (Product::Reply(reply), work) => {
+                            let length = if let Work::Blocking(call) = work { call.length } else { 0 };
+                            answer.take(length, replies.get(reply).unwrap_or_default(), job.silent);
+                        }
+                        (Product::Wait, _) => answer.needed = BLOCKED,
+                        // No connection has asked for them.
+                        (Product::Outcomes(_), _) => {}
                     }
-                    (Product::Wait, _) => answer.needed = BLOCKED,
-                    // No connection has asked for them.
-                    (Product::Outcomes(_), _) => {}
                 }
+                bytes += self.send(&messages, answers);
             }
-            bytes += self.send(&messages, answers);
         }
+        let jobs = group.len();
+        group.clear();
         self.has_committed |= bytes > MAX_MESSAGE_BYTES;
-        if let Some(average) = bytes.checked_div(jobs.len()) {
+        if let Some(average) = bytes.checked_div(jobs) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
         }
@@ -424,6 +431,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// The answer that all replies of a group go to as they are, where there is but one, and nothing is in it yet.
+fn only_answer<'a>(jobs: &[Job], done: &[Done], answers: &'a mut Answers) -> Option<&'a mut Answer> {
+    let delivery = jobs.first()?.delivery;
+    let is_plain = |job: &Job| job.delivery == delivery && !job.silent && !job.may_wait();
+    let is_reply = |done: &Done| matches!(done.product, Product::Reply(_)) && done.messages.is_empty();
+    let is_only = jobs.iter().all(is_plain) && done.iter().all(is_reply);
+    answers.at(delivery).filter(|answer| is_only && answer.output.is_empty())
 }
 
 /// Makes room for large replies, all those to a delivery at once: an output that grew with each of them would take their size again

@@ -6,7 +6,7 @@ use super::pubsub::Push;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
 use crate::command::{Context, Run, Wait};
-use crate::db::{Db, Versions};
+use crate::db::{Db, Named, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events};
@@ -17,6 +17,7 @@ use crate::transaction::Transaction;
 use crate::typed::{Access, OperationError, Operations, Outcome};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// How often a group is run again after conflicts before its clients are told.
 const MAX_ATTEMPTS: u32 = 100;
@@ -33,10 +34,18 @@ pub struct Done {
     pub messages: Vec<Message>,
 }
 
+/// What has become of jobs.
+pub struct Ran {
+    /// Of each of them, in their order.
+    pub done: Vec<Done>,
+    /// Their replies, one behind the other.
+    pub replies: Vec<u8>,
+}
+
 /// What a job came to.
 pub enum Product {
-    /// A reply, for a connection.
-    Reply(Vec<u8>),
+    /// A reply, for a connection: where it is among the replies.
+    Reply(Range<usize>),
     /// Nothing yet: the connection waits.
     Wait,
     /// The outcomes of operations, for the caller.
@@ -52,13 +61,18 @@ pub enum Message {
 }
 
 impl Done {
-    /// A job that had nothing to do any more, or `otherwise`.
-    fn planned(job: &Job, otherwise: impl FnOnce() -> Vec<u8>) -> Self {
+    /// A job that had nothing to do any more, or the reply that `otherwise` appends.
+    fn planned(job: &Job, replies: &mut Reply, otherwise: impl FnOnce(&mut Reply)) -> Self {
         let messages = match &job.work {
             Work::Published { pushes, .. } => vec![Message::Pushes(pushes.clone())],
             _ => Vec::new(),
         };
-        Self { product: Product::Reply(job.work.reply().map_or_else(otherwise, <[u8]>::to_vec)), messages }
+        let start = replies.len();
+        match job.work.reply() {
+            Some(reply) => replies.raw(reply),
+            None => otherwise(replies),
+        }
+        Self { product: Product::Reply(start..replies.len()), messages }
     }
 }
 
@@ -68,7 +82,7 @@ impl Engine {
         let now_ms = self.environment.now_us() / 1000;
         self.reserve_ahead();
         let job = Job { delivery: 0, silent: true, protocol: Protocol::Resp2, work: Work::Operations(operations) };
-        let Some(Done { product: Product::Outcomes(outcomes), messages }) = self.run_group(&[job], now_ms).pop() else {
+        let Some(Done { product: Product::Outcomes(outcomes), messages }) = self.run_group(&[job], now_ms).done.pop() else {
             // A job of operations has outcomes.
             return Ok(Vec::new());
         };
@@ -78,14 +92,14 @@ impl Engine {
 
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
     /// one, its halves are, down to single jobs.
-    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Vec<Done> {
-        let mut done = Vec::with_capacity(jobs.len());
+    pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Ran {
+        let (mut done, mut replies) = (Vec::with_capacity(jobs.len()), Reply::new(Protocol::Resp2));
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
             let (versions, ticket) = (self.versions, self.waiters.next_ticket());
-            let before = done.len();
-            let mut error = match self.attempt(group, now_ms, &mut done) {
+            let (before, replied) = (done.len(), replies.len());
+            let mut error = match self.attempt(group, now_ms, &mut done, &mut replies) {
                 Ok(()) => {
                     rest = rest.get(done.len().saturating_sub(before)..).unwrap_or_default();
                     attempts = 0;
@@ -94,6 +108,7 @@ impl Engine {
                 Err(error) => error,
             };
             done.truncate(before);
+            replies.truncate(replied);
             self.waiters.forget_since(ticket);
             if !matches!(error, Error::Store(StoreError::UnknownOutcome(_))) {
                 self.versions = versions;
@@ -116,42 +131,49 @@ impl Engine {
                 error => error.is_transient() && attempts < MAX_ATTEMPTS,
             };
             if !again {
-                done.extend(group.iter().map(|job| self.failed(job, &error)));
+                done.extend(group.iter().map(|job| self.failed(job, &error, &mut replies)));
                 rest = rest.get(group.len()..).unwrap_or_default();
                 attempts = 0;
             }
         }
-        done
+        Ran { done, replies: replies.into_bytes() }
     }
 
     /// The reply to a job of a group that failed as a whole.
-    fn failed(&mut self, job: &Job, error: &Error) -> Done {
+    fn failed(&mut self, job: &Job, error: &Error, replies: &mut Reply) -> Done {
         if let Work::Operations(_) = job.work {
             let outcomes = Err(OperationError { position: None, failure: error.clone().into() });
             return Done { product: Product::Outcomes(outcomes), messages: Vec::new() };
         }
-        Done::planned(job, || {
-            let mut reply = Reply::new(job.protocol);
-            self.server.error(&mut reply, error);
-            reply.into_bytes()
+        Done::planned(job, replies, |replies| {
+            replies.set_protocol(job.protocol);
+            self.server.error(replies, error);
         })
     }
 
     /// Runs jobs in one transaction and commits it. Adds what has become of those that it got to, the first of them at least; after an
     /// error that counts for nothing.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64, done: &mut Vec<Done>) -> Result<()> {
+    fn attempt(&mut self, jobs: &[Job], now_ms: u64, done: &mut Vec<Done>, reply: &mut Reply) -> Result<()> {
         if !jobs.iter().any(Job::needs_the_store) {
-            done.extend(jobs.iter().map(|job| Done::planned(job, Vec::new)));
+            done.extend(jobs.iter().map(|job| Done::planned(job, reply, |_| ())));
             return Ok(());
         }
-        let (scope, ahead) = self.needs_of(jobs)?;
+        let (scope, ahead, named) = self.needs_of(jobs)?;
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let limits = self.store.limits();
         let half = |limit: u64| usize::try_from(limit / 2).unwrap_or(usize::MAX);
         let (most_ops, most_bytes) = (half(limits.max_batch_ops), half(limits.max_batch_bytes).min(MAX_PENDING_BYTES));
-        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, .. } = self;
-        let transaction = Transaction::begin(store.as_mut(), scope)?;
+        // The fast ones among the commands that read ask for no record twice, and a command alone has nobody behind it who could.
+        let reads_once = match jobs {
+            [Job { work: Work::Call(call), .. }] => scope == Scope::Read && call.command.flags.has(Flags::FAST),
+            _ => false,
+        };
+        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, memory, .. } = self;
+        let mut transaction = Transaction::begin_with(store.as_mut(), scope, memory.take().unwrap_or_default())?;
+        if reads_once {
+            transaction.forget_reads();
+        }
         if *catalog_epoch != Some(transaction.epoch()) {
             // Somebody has changed what the scope was made from.
             drop(transaction);
@@ -161,19 +183,32 @@ impl Engine {
         let (layout, environment) = (layout.as_ref(), environment.as_mut());
         let (appeared, served) = (Vec::new(), BTreeMap::new());
         let (events, messages) = (Events::new(server.wanted_events()), Vec::new());
-        let mut runner =
-            Runner { transaction, layout, environment, catalog, versions, server, now_ms, waiters, appeared, served, events, messages };
-        runner.transaction.read_ahead(ahead)?;
+        let mut runner = Runner {
+            transaction,
+            layout,
+            environment,
+            catalog,
+            versions,
+            server,
+            now_ms,
+            named,
+            waiters,
+            appeared,
+            served,
+            events,
+            messages,
+        };
+        runner.read_ahead(jobs, ahead)?;
         runner.count_blocked();
         for job in jobs {
-            let mut reply = Reply::new(job.protocol);
-            let (mut is_answered, mut outcomes) = (true, None);
+            reply.set_protocol(job.protocol);
+            let (start, mut is_answered, mut outcomes) = (reply.len(), true, None);
             match &job.work {
                 Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
-                Work::Published { reply: answer, pushes } => runner.published(answer, pushes, &mut reply),
-                Work::Call(call) => drop(runner.call(call, &mut reply)?),
-                Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, &mut reply)?,
-                Work::Transaction { parts, watched } => runner.exec(parts, watched, &mut reply)?,
+                Work::Published { reply: answer, pushes } => runner.published(answer, pushes, reply),
+                Work::Call(call) => drop(runner.call(call, reply)?),
+                Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, reply)?,
+                Work::Transaction { parts, watched } => runner.exec(parts, watched, reply)?,
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
                     Ok(mut watched) => {
                         if let Some(connection) = connections.get(*connection) {
@@ -185,28 +220,28 @@ impl Engine {
                         reply.ok();
                     }
                     Err(error) if error.is_transient() => return Err(error),
-                    Err(error) => runner.server.error(&mut reply, &error),
+                    Err(error) => runner.server.error(reply, &error),
                 },
                 Work::Operations(operations) => outcomes = Some(Product::Outcomes(runner.operate(operations)?)),
                 Work::Wake(keys) => runner.wake(keys)?,
             }
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
             runner.serve_waiters(dbs_are_others)?;
-            let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(reply.into_bytes()) } else { Product::Wait });
+            let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(start..reply.len()) } else { Product::Wait });
             done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
             if runner.transaction.pending_ops() > most_ops || runner.transaction.pending_bytes() > most_bytes {
                 break;
             }
         }
         let Runner { transaction, served, waiters, .. } = runner;
-        transaction.commit()?;
+        *memory = Some(transaction.commit_and_recycle()?);
         served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
         Ok(())
     }
 
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
     /// one call to the store, before anything is run.
-    fn needs_of(&mut self, jobs: &[Job]) -> Result<(Scope, Vec<RecordKey>)> {
+    fn needs_of(&mut self, jobs: &[Job]) -> Result<(Scope, Vec<RecordKey>, Named)> {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
         }
@@ -214,28 +249,26 @@ impl Engine {
         let mut needs = Needs {
             catalog: &self.catalog,
             can_write,
-            named: Vec::new(),
+            first: None,
+            named: Vec::with_capacity(if jobs.len() > 1 { jobs.len() } else { 0 }),
             kind: Kinds::None,
             others: Vec::new(),
             writes: false,
             exclusive: false,
         };
         jobs.iter().for_each(|job| needs.add(&job.work));
+        if needs.writes {
+            needs.name_first();
+        }
         let Needs { named, kind, others, writes, exclusive, .. } = needs;
         let kind = if let Kinds::One(kind) = kind { Some(kind) } else { None };
         let are_several = named.len() > 1;
-        let mut lock_keys = Vec::new();
-        if writes || are_several {
-            lock_keys.extend(named.into_iter().map(|(space, key)| lock_key(space, key)));
-            lock_keys.sort_unstable();
-            lock_keys.dedup();
-        }
         let mut ahead = Vec::new();
         if are_several {
-            for at in lock_keys.iter().filter_map(KeyAt::from_lock_key) {
-                self.layout.meta_records(&at, kind, &mut ahead);
-            }
+            ahead.reserve(named.len());
+            named.iter().for_each(|at| self.layout.meta_records(at, kind, &mut ahead));
         }
+        let mut lock_keys: Vec<Bytes> = if writes { named.iter().map(|at| at.lock_key().clone()).collect() } else { Vec::new() };
         lock_keys.extend(others);
         if writes && !self.waiters.is_empty() {
             self.waiters.extend_scope(&self.catalog, &mut lock_keys);
@@ -245,7 +278,7 @@ impl Engine {
             (false, true) => Scope::Keys(lock_keys),
             (false, false) => Scope::Read,
         };
-        Ok((scope, ahead))
+        Ok((scope, ahead, Named::new(named)))
     }
 
     pub(crate) fn load_catalog(&mut self) -> Result<()> {
@@ -315,8 +348,10 @@ struct Needs<'j> {
     catalog: &'j Catalog,
     /// The store can be written.
     can_write: bool,
-    /// The keys that the jobs name, each with its space.
-    named: Vec<(u32, &'j Bytes)>,
+    /// The first key that the jobs name, with its space: where it is the only one, and is only read, nothing is to be gathered.
+    first: Option<(u32, &'j Bytes)>,
+    /// All keys that they name, in their order, where they are several.
+    named: Vec<KeyAt>,
     /// The kinds of values that they look for.
     kind: Kinds,
     /// The lock keys of what else they may change or depend on.
@@ -370,20 +405,33 @@ impl<'j> Needs<'j> {
             _ => Kinds::Several,
         };
         if let Some(&space) = self.catalog.spaces.get(db) {
-            self.named.extend(keys.map(|key| (space, key)));
+            for key in keys {
+                if self.first.is_none() && self.named.is_empty() {
+                    self.first = Some((space, key));
+                    continue;
+                }
+                self.name_first();
+                self.named.push(KeyAt::new(space, key.clone()));
+            }
         }
+    }
+
+    /// Gathers the first key.
+    fn name_first(&mut self) {
+        self.named.extend(self.first.take().map(|(space, key)| KeyAt::new(space, key.clone())));
     }
 }
 
 /// What runs the jobs of one attempt.
 pub(super) struct Runner<'e, 's> {
-    transaction: Transaction<'s>,
-    layout: &'e dyn Layout,
+    pub(super) transaction: Transaction<'s>,
+    pub(super) layout: &'e dyn Layout,
     environment: &'e mut dyn Environment,
     pub(super) catalog: &'e mut Catalog,
     versions: &'e mut Versions,
     pub(super) server: &'e mut Server,
     now_ms: u64,
+    pub(super) named: Named,
     /// Who waits: those parked by this attempt included, those that it has served as well.
     pub(super) waiters: &'e mut Waiters,
     /// Keys that have become lists or sorted sets since waiters were last served.
@@ -442,6 +490,7 @@ impl<'s> Runner<'_, 's> {
             now_ms: self.layout.expiry_rules().clock(self.now_ms),
             clock_ms: self.now_ms,
             index,
+            named: &self.named,
             appeared: may_wake.then_some(&mut self.appeared),
         };
         (db, &mut *self.server)

@@ -69,10 +69,21 @@ impl Batch {
         Self::default()
     }
 
-    /// A batch without changes, with room for `ops` changes whose keys and values have `bytes` bytes together.
+    /// Makes room for `ops` more changes whose keys and values have `bytes` bytes together.
+    pub fn reserve(&mut self, ops: usize, bytes: usize) {
+        self.bytes.reserve(ops.saturating_mul(HEADER_BYTES).saturating_add(bytes));
+    }
+
+    /// For how many bytes there is room.
     #[must_use]
-    pub fn with_room(ops: usize, bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(ops.saturating_mul(HEADER_BYTES).saturating_add(bytes)), ops: 0 }
+    pub fn room(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Forgets all changes, and keeps the room.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ops = 0;
     }
 
     /// A batch from its flat form.
@@ -142,10 +153,10 @@ impl Batch {
         };
         let (first_len, second_len) = (length(first)?, length(second)?);
         self.bytes.reserve(HEADER_BYTES + first.len() + second.len());
-        self.bytes.push(kind);
-        self.bytes.extend_from_slice(&keyspace.0.to_le_bytes());
-        self.bytes.extend_from_slice(&first_len.to_le_bytes());
-        self.bytes.extend_from_slice(&second_len.to_le_bytes());
+        let [k0, k1, k2, k3] = keyspace.0.to_le_bytes();
+        let [f0, f1, f2, f3] = first_len.to_le_bytes();
+        let [s0, s1, s2, s3] = second_len.to_le_bytes();
+        self.bytes.extend_from_slice(&[kind, k0, k1, k2, k3, f0, f1, f2, f3, s0, s1, s2, s3]);
         self.bytes.extend_from_slice(first);
         self.bytes.extend_from_slice(second);
         self.ops += 1;

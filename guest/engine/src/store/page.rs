@@ -46,15 +46,37 @@ impl Page {
     /// The record at `position`, counted from 0; `None` behind the last one, or where the ends contradict the bytes.
     #[must_use]
     pub fn record(&self, position: usize) -> Option<(Bytes, Bytes)> {
+        let (start, key_end, value_end) = self.ends_of(position)?;
+        (value_end <= self.bytes.len()).then(|| (self.bytes.slice(start..key_end), self.bytes.slice(key_end..value_end)))
+    }
+
+    /// As [`Page::record`], for who only looks at it.
+    #[must_use]
+    pub fn pieces(&self, position: usize) -> Option<(&[u8], &[u8])> {
+        let (start, key_end, value_end) = self.ends_of(position)?;
+        Some((self.bytes.get(start..key_end)?, self.bytes.get(key_end..value_end)?))
+    }
+
+    /// [`Page::pieces`] of the record at `position` and of those behind it.
+    pub fn pieces_from(&self, position: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let before = position.checked_mul(2).and_then(|first| first.checked_sub(1)).and_then(|before| self.ends.get(before));
+        let mut start = before.map_or(Some(0), |&end| usize::try_from(end).ok());
+        let (ends, _) = self.ends.get(position.saturating_mul(2)..).unwrap_or_default().as_chunks::<2>();
+        ends.iter().map_while(move |&[key_end, value_end]| {
+            let (key_end, value_end) = (usize::try_from(key_end).ok()?, usize::try_from(value_end).ok()?);
+            let key = self.bytes.get(start?..key_end)?;
+            start = Some(value_end);
+            Some((key, self.bytes.get(key_end..value_end)?))
+        })
+    }
+
+    /// Where the record at `position` starts, and where its key and its value end, in ascending order.
+    fn ends_of(&self, position: usize) -> Option<(usize, usize, usize)> {
         let end = |at: usize| self.ends.get(at).and_then(|&end| usize::try_from(end).ok());
         let first = position.checked_mul(2)?;
-        let start = match first.checked_sub(1) {
-            None => 0,
-            Some(before) => end(before)?,
-        };
+        let start = first.checked_sub(1).map_or(Some(0), end)?;
         let (key_end, value_end) = (end(first)?, end(first + 1)?);
-        let fits = start <= key_end && key_end <= value_end && value_end <= self.bytes.len();
-        fits.then(|| (self.bytes.slice(start..key_end), self.bytes.slice(key_end..value_end)))
+        (start <= key_end && key_end <= value_end).then_some((start, key_end, value_end))
     }
 
     /// The records of the page in turn.

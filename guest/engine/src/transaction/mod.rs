@@ -5,44 +5,101 @@
 //! overlay as one batch. [`Transaction::savepoint`] and [`Transaction::undo_to`] take back what a failed command did.
 
 mod overlay;
+mod reads;
 mod scan;
+mod sorted;
 #[cfg(test)]
 mod tests;
 
 pub use scan::Scan;
 
-use crate::store::{KeyRange, Keyspace, Scope, Store, StoreError};
+use crate::store::{Batch, KeyRange, Keyspace, Scope, Store, StoreError};
 use bytes::Bytes;
 use overlay::Overlay;
-use std::collections::BTreeMap;
+use reads::Reads;
+use std::ops::{Deref, DerefMut};
 
-/// Most records kept by a transaction only because they were read.
-const MAX_KEPT_READS: usize = 4096;
+/// Room for more records than these is not kept from one transaction to the next.
+const MAX_KEPT_ROOM: usize = 4096;
+/// Nor is room for a batch of more bytes.
+const MAX_KEPT_BATCH_BYTES: usize = 1 << 20;
 
 /// An open transaction on a store.
 pub struct Transaction<'s> {
-    store: &'s mut dyn Store,
+    store: Opened<'s>,
     /// Lock keys that records may be changed of, sorted; empty in read-only and exclusive transactions.
     lock_keys: Vec<Bytes>,
-    changed: Vec<bool>,
     exclusive: bool,
     read_only: bool,
     epoch: u64,
+    /// Whether a record that is read may be asked for again.
+    keeps_reads: bool,
+    memory: Box<Memory>,
+}
+
+/// A store that may have the transaction open.
+struct Opened<'s> {
+    store: &'s mut dyn Store,
+    is_open: bool,
+}
+
+impl<'s> Deref for Opened<'s> {
+    type Target = dyn Store + 's;
+
+    fn deref(&self) -> &Self::Target {
+        self.store
+    }
+}
+
+impl DerefMut for Opened<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.store
+    }
+}
+
+impl Drop for Opened<'_> {
+    /// Ends the transaction where a commit has not done so.
+    fn drop(&mut self) {
+        if self.is_open {
+            self.store.rollback();
+        }
+    }
+}
+
+/// What a transaction has in memory. One transaction after the other can use the same: its room is then there already.
+#[derive(Debug, Default)]
+pub struct Memory {
     overlay: Overlay,
-    /// What was read from the store.
-    reads: BTreeMap<(Keyspace, Bytes), Option<Bytes>>,
-    /// Whether the store still has the transaction open.
-    open: bool,
-    undo: Vec<Undo>,
+    reads: Reads,
+    /// Whether the records of the lock key at that position change.
+    changed: Vec<bool>,
+    /// The positions of those that do, in the order in which they were touched.
+    touched: Vec<u32>,
+    batch: Batch,
+}
+
+impl Memory {
+    /// Forgets the contents, and the room that hardly any transaction needs.
+    fn clear(&mut self) {
+        if self.overlay.room().max(self.reads.room()).max(self.changed.capacity()) > MAX_KEPT_ROOM {
+            *self = Self::default();
+        }
+        if self.batch.room() > MAX_KEPT_BATCH_BYTES {
+            self.batch = Batch::new();
+        }
+        self.overlay.clear();
+        self.reads.clear();
+        self.changed.clear();
+        self.touched.clear();
+        self.batch.clear();
+    }
 }
 
 /// A point that [`Transaction::undo_to`] goes back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Savepoint(usize);
-
-enum Undo {
-    Overlay(overlay::Step),
-    Changed(usize),
+pub struct Savepoint {
+    steps: usize,
+    touched: usize,
 }
 
 impl<'s> Transaction<'s> {
@@ -51,6 +108,14 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::begin`] returns.
     pub fn begin(store: &'s mut dyn Store, scope: Scope) -> Result<Self, StoreError> {
+        Self::begin_with(store, scope, Box::default())
+    }
+
+    /// As [`Transaction::begin`], with what an earlier one has left ([`Transaction::commit_and_recycle`]).
+    ///
+    /// # Errors
+    /// What [`Store::begin`] returns.
+    pub fn begin_with(store: &'s mut dyn Store, scope: Scope, mut memory: Box<Memory>) -> Result<Self, StoreError> {
         let scope = match scope {
             Scope::Keys(mut keys) => {
                 keys.sort_unstable();
@@ -65,9 +130,14 @@ impl<'s> Transaction<'s> {
             Scope::Keys(keys) => keys,
             Scope::Read | Scope::Exclusive => Vec::new(),
         };
-        let changed = vec![false; lock_keys.len()];
-        let (overlay, reads, undo) = (Overlay::default(), BTreeMap::new(), Vec::new());
-        Ok(Self { store, lock_keys, changed, exclusive, read_only, epoch, overlay, reads, open: true, undo })
+        memory.changed.resize(lock_keys.len(), false);
+        let store = Opened { store, is_open: true };
+        Ok(Self { store, lock_keys, exclusive, read_only, epoch, keeps_reads: true, memory })
+    }
+
+    /// Lets records that are read one by one not be kept: for who asks for each of them once.
+    pub fn forget_reads(&mut self) {
+        self.keeps_reads = false;
     }
 
     /// The store's epoch, see [`Store::begin`].
@@ -91,9 +161,9 @@ impl<'s> Transaction<'s> {
             return Ok(());
         }
         let position = self.position(lock_key).ok_or(StoreError::ReadOnly)?;
-        if let Some(changed) = self.changed.get_mut(position).filter(|changed| !**changed) {
+        if let (Some(changed), Ok(position)) = (self.memory.changed.get_mut(position).filter(|changed| !**changed), position.try_into()) {
             *changed = true;
-            self.undo.push(Undo::Changed(position));
+            self.memory.touched.push(position);
         }
         Ok(())
     }
@@ -111,7 +181,9 @@ impl<'s> Transaction<'s> {
             return Ok(known);
         }
         let value = self.store.get(keyspace, key)?;
-        self.keep((keyspace, key.clone()), value.clone());
+        if self.keeps_reads {
+            self.memory.reads.keep((keyspace, key.clone()), value.clone());
+        }
         Ok(value)
     }
 
@@ -135,38 +207,48 @@ impl<'s> Transaction<'s> {
         for value in values.iter_mut().filter(|value| value.is_none()) {
             let answer = found.next().ok_or_else(|| StoreError::Corrupt("get-many answered for fewer keys than asked".into()))?;
             if let Some(record) = names.next() {
-                self.keep(record, answer.clone());
+                self.memory.reads.keep(record, answer.clone());
             }
             *value = Some(answer);
         }
         Ok(values.into_iter().flatten().collect())
     }
 
-    /// Reads records that will be asked for in one call to the store; with no records it does nothing.
+    /// Reads records in one call to the store: they will be asked for, one after the other. Those that come more than once are read once.
+    /// None of them is known.
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
-    pub fn read_ahead(&mut self, keys: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
-        match keys.as_slice() {
-            [] => Ok(()),
-            [(keyspace, key)] => self.get(*keyspace, key).map(|_| ()),
-            several => {
-                let values = self.store.get_many(several)?;
-                keys.into_iter().zip(values).for_each(|(record, value)| self.keep(record, value));
-                Ok(())
+    pub fn read_ahead(&mut self, records: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
+        if let [(keyspace, key)] = records.as_slice() {
+            return self.get(*keyspace, key).map(|_| ());
+        }
+        let mut by_name: Vec<((Keyspace, Bytes), usize)> = records.into_iter().zip(0..).collect();
+        by_name.sort_unstable();
+        let (mut names, mut expected) = (Vec::with_capacity(by_name.len()), vec![0; by_name.len()]);
+        for (name, position) in by_name {
+            if names.last() != Some(&name) {
+                names.push(name);
+            }
+            if let Some(number) = expected.get_mut(position) {
+                *number = names.len() - 1;
             }
         }
+        if !names.is_empty() {
+            let values = self.store.get_many(&names)?;
+            self.memory.reads.keep_ahead(names, values, expected);
+        }
+        Ok(())
+    }
+
+    /// What was read ahead will be asked for again, from the first record on.
+    pub fn rewind(&self) {
+        self.memory.reads.rewind();
     }
 
     /// What is known of a record without asking the store.
     fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<Bytes>> {
-        self.overlay.get(keyspace, key).or_else(|| self.reads.get(&(keyspace, key.clone())).cloned())
-    }
-
-    fn keep(&mut self, record: (Keyspace, Bytes), value: Option<Bytes>) {
-        if self.reads.len() < MAX_KEPT_READS {
-            self.reads.insert(record, value);
-        }
+        self.memory.overlay.get(keyspace, key).or_else(|| self.memory.reads.get(keyspace, key).cloned())
     }
 
     /// Stores `value` under `key`.
@@ -178,7 +260,7 @@ impl<'s> Transaction<'s> {
         let limits = self.store.limits();
         check_length("a key", key.len(), limits.max_key_bytes)?;
         check_length("a value", value.len(), limits.max_value_bytes)?;
-        self.undo.push(Undo::Overlay(self.overlay.set(keyspace, self.store.order(keyspace), key, Some(value))));
+        self.memory.overlay.set(keyspace, self.store.order(keyspace), key, Some(value));
         Ok(())
     }
 
@@ -199,7 +281,7 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction.
     pub fn delete(&mut self, keyspace: Keyspace, key: Bytes) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.undo.push(Undo::Overlay(self.overlay.set(keyspace, self.store.order(keyspace), key, None)));
+        self.memory.overlay.set(keyspace, self.store.order(keyspace), key, None);
         Ok(())
     }
 
@@ -209,7 +291,7 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction.
     pub fn delete_range(&mut self, keyspace: Keyspace, range: KeyRange) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.undo.push(Undo::Overlay(self.overlay.clear(keyspace, self.store.order(keyspace), range)));
+        self.memory.overlay.clear_range(keyspace, self.store.order(keyspace), range);
         Ok(())
     }
 
@@ -228,20 +310,16 @@ impl<'s> Transaction<'s> {
     /// A point to come back to.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.undo.len())
+        Savepoint { steps: self.memory.overlay.steps(), touched: self.memory.touched.len() }
     }
 
     /// Takes back every change since `savepoint`.
     pub fn undo_to(&mut self, savepoint: Savepoint) {
-        while self.undo.len() > savepoint.0 {
-            match self.undo.pop() {
-                Some(Undo::Overlay(step)) => self.overlay.undo(step),
-                Some(Undo::Changed(position)) => {
-                    if let Some(changed) = self.changed.get_mut(position) {
-                        *changed = false;
-                    }
-                }
-                None => return,
+        let Memory { overlay, changed, touched, .. } = &mut *self.memory;
+        overlay.undo_to(savepoint.steps);
+        for position in touched.drain(savepoint.touched.min(touched.len())..) {
+            if let Some(changed) = usize::try_from(position).ok().and_then(|position| changed.get_mut(position)) {
+                *changed = false;
             }
         }
     }
@@ -249,48 +327,48 @@ impl<'s> Transaction<'s> {
     /// Whether nothing has been changed so far.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
-        self.undo.is_empty()
+        self.savepoint() == Savepoint { steps: 0, touched: 0 }
     }
 
     /// How many bytes the changes hold so far, roughly: what a caller looks at to end a large group early.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
-        self.overlay.bytes()
+        self.memory.overlay.bytes()
     }
 
     /// How many operations the changes are so far, as [`Transaction::pending_bytes`].
     #[must_use]
     pub fn pending_ops(&self) -> usize {
-        self.overlay.ops()
+        self.memory.overlay.ops()
     }
 
     /// Writes the changes as one batch. Without changes nothing is asked of the store but to end the transaction.
     ///
     /// # Errors
     /// What [`Store::commit`] returns; [`StoreError::TooLarge`] before anything is sent where the batch is above the limits.
-    pub fn commit(mut self) -> Result<(), StoreError> {
-        if self.overlay.is_empty() {
-            return Ok(());
-        }
-        let batch = self.overlay.batch()?;
-        let limits = self.store.limits();
-        if batch.len() > limits.max_batch_ops {
-            return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
-        }
-        check_length("a batch", batch.as_bytes().len(), limits.max_batch_bytes)?;
-        let positions = self.changed.iter().zip(0_u32..).filter(|(changed, _)| **changed);
-        let changed: Vec<u32> = positions.map(|(_, position)| position).collect();
-        self.open = false;
-        self.store.commit(&batch, &changed)
+    pub fn commit(self) -> Result<(), StoreError> {
+        self.commit_and_recycle().map(drop)
     }
-}
 
-impl Drop for Transaction<'_> {
-    /// Ends the transaction in the store where [`Transaction::commit`] has not done so.
-    fn drop(&mut self) {
-        if self.open {
-            self.store.rollback();
+    /// As [`Transaction::commit`], and returns what the next transaction may use again.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit_and_recycle(mut self) -> Result<Box<Memory>, StoreError> {
+        if !self.memory.overlay.is_empty() {
+            let Memory { overlay, batch, touched, .. } = &mut *self.memory;
+            overlay.fill(batch)?;
+            let limits = self.store.limits();
+            if batch.len() > limits.max_batch_ops {
+                return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
+            }
+            check_length("a batch", batch.as_bytes().len(), limits.max_batch_bytes)?;
+            touched.sort_unstable();
+            self.store.is_open = false;
+            self.store.commit(batch, touched)?;
         }
+        self.memory.clear();
+        Ok(self.memory)
     }
 }
 

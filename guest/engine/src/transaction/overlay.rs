@@ -1,29 +1,47 @@
-//! The changes of a transaction: point changes and cleared ranges, by keyspace, each step of which can be taken back.
+//! The changes of a transaction: point changes and cleared ranges, each of which can be taken back.
 //!
-//! Within a keyspace changes are sorted by the sort keys of its order, which in byte order are the keys themselves.
+//! They are in a log, in the order in which they came. Each keyspace has a list of those that count, sorted by the sort keys of its
+//! order, which in byte order are the keys themselves.
 
+use super::sorted::{Place, Sorted};
 use crate::store::{Batch, KeyRange, Keyspace, Order, StoreError};
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::Range;
 
-/// A change of one record.
-pub struct Point {
-    key: Bytes,
-    /// `None` where it is deleted.
-    value: Option<Bytes>,
+/// A step of the log.
+#[derive(Debug)]
+enum Change {
+    Point(Point),
+    /// A range was deleted; these points lay in it.
+    Cleared(Keyspace, Vec<usize>),
 }
 
-/// Sort key -> what has become of the record.
-type Points = BTreeMap<Bytes, Point>;
+/// A change of one record.
+#[derive(Debug)]
+struct Point {
+    keyspace: Keyspace,
+    key: Bytes,
+    /// Where it is not the key.
+    sort_key: Option<Bytes>,
+    /// `None` where it is deleted.
+    value: Option<Bytes>,
+    /// The point that counted before.
+    before: Option<usize>,
+}
 
-/// The two ends of a range, as sort keys.
-type Bounds<'r> = (Bound<Cow<'r, [u8]>>, Bound<Cow<'r, [u8]>>);
+impl Point {
+    fn sort_key(&self) -> &[u8] {
+        self.sort_key.as_ref().unwrap_or(&self.key)
+    }
+}
 
+/// The changes of a keyspace.
+#[derive(Debug)]
 struct Layer {
+    keyspace: Keyspace,
     order: Order,
-    points: Points,
+    points: Sorted,
     /// Ranges deleted before the points that now lie in them were set, in the order of deletion.
     cleared: Vec<KeyRange>,
 }
@@ -33,52 +51,65 @@ impl Layer {
         self.cleared.iter().any(|range| range.contains(self.order, key))
     }
 
-    fn point(&self, key: &[u8]) -> Option<&Point> {
-        self.points.get(self.order.sort_key(key).as_ref())
+    fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.cleared.is_empty()
     }
 }
 
 /// Changes by keyspace.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Overlay {
-    layers: BTreeMap<Keyspace, Layer>,
+    log: Vec<Change>,
+    /// By keyspace. Some may be empty.
+    layers: Vec<Layer>,
     bytes: usize,
 }
 
-/// How to take one change back.
-pub enum Step {
-    /// What the entry of a sort key was before.
-    Point(Keyspace, Bytes, Option<Point>),
-    /// A range was cleared; these entries lay in it.
-    Cleared(Keyspace, Points),
-}
-
-/// The ends of a range as sort keys; `None` where it is empty.
-fn bounds(order: Order, range: &KeyRange) -> Option<Bounds<'_>> {
-    let start = match (range.start.as_slice(), range.after_start) {
-        ([], false) => Bound::Unbounded,
-        (start, true) => Bound::Excluded(order.sort_key(start)),
-        (start, false) => Bound::Included(order.sort_key(start)),
-    };
-    let end = range.end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(order.sort_key(end)));
-    match (&start, &end) {
-        (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to)) if from >= to => None,
-        _ => Some((start, end)),
+fn point(log: &[Change], number: usize) -> Option<&Point> {
+    match log.get(number) {
+        Some(Change::Point(point)) => Some(point),
+        _ => None,
     }
 }
 
-fn value_bytes(point: &Point) -> usize {
-    point.value.as_ref().map_or(0, Bytes::len)
+/// The place of a sort key among points.
+fn place(log: &[Change], points: &Sorted, sort_key: &[u8]) -> Place {
+    points.place(|number| point(log, number).is_some_and(|point| point.sort_key() < sort_key))
+}
+
+/// The point with that sort key, with its place.
+fn find<'o>(log: &'o [Change], points: &Sorted, sort_key: &[u8]) -> (Place, Option<(usize, &'o Point)>) {
+    let place = place(log, points, sort_key);
+    let found = points.get(place).and_then(|number| Some((number, point(log, number)?)));
+    (place, found.filter(|(_, point)| point.sort_key() == sort_key))
+}
+
+/// The places of the points within a range: from its start, or from behind it, to its end.
+fn places(log: &[Change], layer: &Layer, range: &KeyRange, after_start: bool) -> Range<Place> {
+    let sort_key = |key| layer.order.sort_key(key);
+    let start = sort_key(&range.start);
+    let comes_before = |point: &Point| if after_start { point.sort_key() <= start.as_ref() } else { point.sort_key() < start.as_ref() };
+    let from = layer.points.place(|number| point(log, number).is_some_and(comes_before));
+    let to = match &range.end {
+        Some(end) => place(log, &layer.points, &sort_key(end)),
+        None => layer.points.place(|_| true),
+    };
+    from..to.max(from)
 }
 
 impl Overlay {
+    /// How many steps the log has.
+    pub fn steps(&self) -> usize {
+        self.log.len()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.layers.is_empty()
+        self.layers.iter().all(Layer::is_empty)
     }
 
     /// Whether anything is changed in the keyspace.
     pub fn touches(&self, keyspace: Keyspace) -> bool {
-        self.layers.contains_key(&keyspace)
+        self.layer(keyspace).is_some()
     }
 
     pub fn bytes(&self) -> usize {
@@ -87,102 +118,140 @@ impl Overlay {
 
     /// Most operations that a batch of the changes has.
     pub fn ops(&self) -> usize {
-        self.layers.values().map(|layer| layer.points.len() + layer.cleared.len()).sum()
+        self.layers.iter().map(|layer| layer.points.len() + layer.cleared.len()).sum()
+    }
+
+    /// The keyspace's layer, where anything is in it.
+    fn layer(&self, keyspace: Keyspace) -> Option<&Layer> {
+        self.layers.iter().find(|layer| layer.keyspace == keyspace).filter(|layer| !layer.is_empty())
+    }
+
+    /// The keyspace's layer in `layers`; `order` is that of the keyspace.
+    fn layer_mut(layers: &mut Vec<Layer>, keyspace: Keyspace, order: Order) -> Option<&mut Layer> {
+        let at = layers.partition_point(|layer| layer.keyspace < keyspace);
+        if layers.get(at).is_none_or(|layer| layer.keyspace != keyspace) {
+            layers.insert(at, Layer { keyspace, order, points: Sorted::default(), cleared: Vec::new() });
+        }
+        layers.get_mut(at)
     }
 
     /// `Some(value)` where the overlay decides: set, deleted (`None` inside) or cleared (likewise).
     pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<Bytes>> {
-        let layer = self.layers.get(&keyspace)?;
-        layer.point(key).map(|point| point.value.clone()).or_else(|| layer.is_cleared(key).then_some(None))
+        let layer = self.layer(keyspace)?;
+        let (_, found) = find(&self.log, &layer.points, &layer.order.sort_key(key));
+        found.map(|(_, point)| point.value.clone()).or_else(|| layer.is_cleared(key).then_some(None))
     }
 
     /// Whether the overlay decides what `key` holds.
     pub fn decides(&self, keyspace: Keyspace, key: &[u8]) -> bool {
-        self.layers.get(&keyspace).is_some_and(|layer| layer.point(key).is_some() || layer.is_cleared(key))
+        self.layer(keyspace)
+            .is_some_and(|layer| find(&self.log, &layer.points, &layer.order.sort_key(key)).1.is_some() || layer.is_cleared(key))
     }
 
-    /// The keyspace's layer; `order` is that of the keyspace.
-    fn layer(&mut self, keyspace: Keyspace, order: Order) -> &mut Layer {
-        self.layers.entry(keyspace).or_insert_with(|| Layer { order, points: Points::new(), cleared: Vec::new() })
-    }
-
-    pub fn set(&mut self, keyspace: Keyspace, order: Order, key: Bytes, value: Option<Bytes>) -> Step {
+    pub fn set(&mut self, keyspace: Keyspace, order: Order, key: Bytes, value: Option<Bytes>) {
+        let Self { log, layers, bytes } = self;
+        let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         let sort_key = match order.sort_key(&key) {
-            Cow::Borrowed(_) => key.clone(),
-            Cow::Owned(sort_key) => sort_key.into(),
+            Cow::Borrowed(_) => None,
+            Cow::Owned(sort_key) => Some(Bytes::from(sort_key)),
         };
-        let point = Point { key, value };
-        let bytes = point.key.len() + value_bytes(&point);
-        let before = self.layer(keyspace, order).points.insert(sort_key.clone(), point);
-        self.bytes = (self.bytes + bytes).saturating_sub(before.as_ref().map_or(0, value_bytes));
-        Step::Point(keyspace, sort_key, before)
+        let (place, found) = find(log, &layer.points, sort_key.as_ref().unwrap_or(&key));
+        let before = found.map(|(number, _)| number);
+        let freed = found.and_then(|(_, point)| point.value.as_ref()).map_or(0, Bytes::len);
+        *bytes = (*bytes + key.len() + value.as_ref().map_or(0, Bytes::len)).saturating_sub(freed);
+        match before {
+            Some(_) => layer.points.replace(place, log.len()),
+            None => layer.points.insert(place, log.len()),
+        }
+        log.push(Change::Point(Point { keyspace, key, sort_key, value, before }));
     }
 
-    pub fn clear(&mut self, keyspace: Keyspace, order: Order, range: KeyRange) -> Step {
-        let layer = self.layer(keyspace, order);
-        let mut inside = layer.points.split_off(order.sort_key(&range.start).as_ref());
-        if let Some(end) = &range.end {
-            let mut behind = inside.split_off(order.sort_key(end).as_ref());
-            layer.points.append(&mut behind);
+    pub fn clear_range(&mut self, keyspace: Keyspace, order: Order, range: KeyRange) {
+        let Self { log, layers, .. } = self;
+        let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
+        // The start of a range is always part of it here, as in a batch.
+        let places = places(log, layer, &range, false);
+        let inside: Vec<usize> = layer.points.range(places).collect();
+        for removed in inside.iter().filter_map(|&number| point(log, number)) {
+            layer.points.remove(place(log, &layer.points, removed.sort_key()));
         }
         layer.cleared.push(range);
-        Step::Cleared(keyspace, inside)
+        log.push(Change::Cleared(keyspace, inside));
     }
 
-    pub fn undo(&mut self, step: Step) {
-        match step {
-            Step::Point(keyspace, sort_key, before) => {
-                let Some(layer) = self.layers.get_mut(&keyspace) else { return };
-                match before {
-                    Some(point) => layer.points.insert(sort_key, point),
-                    None => layer.points.remove(&sort_key),
-                };
-                self.forget_if_empty(keyspace);
+    /// Takes the last steps back, until the log has no more than `steps`.
+    pub fn undo_to(&mut self, steps: usize) {
+        let Self { log, layers, .. } = self;
+        while log.len() > steps {
+            let Some(change) = log.pop() else { return };
+            let (Change::Point(Point { keyspace, .. }) | Change::Cleared(keyspace, _)) = change;
+            let Some(layer) = layers.iter_mut().find(|layer| layer.keyspace == keyspace) else { return };
+            match change {
+                Change::Point(undone) => {
+                    // The log does not have the point any more: it is the one that is not found there.
+                    let comes_before = |number| point(log, number).is_some_and(|point| point.sort_key() < undone.sort_key());
+                    let place = layer.points.place(comes_before);
+                    match undone.before {
+                        Some(before) => layer.points.replace(place, before),
+                        None => layer.points.remove(place),
+                    }
+                }
+                Change::Cleared(_, inside) => {
+                    layer.cleared.pop();
+                    for number in inside {
+                        if let Some(restored) = point(log, number) {
+                            layer.points.insert(place(log, &layer.points, restored.sort_key()), number);
+                        }
+                    }
+                }
             }
-            Step::Cleared(keyspace, mut inside) => {
-                let Some(layer) = self.layers.get_mut(&keyspace) else { return };
-                layer.cleared.pop();
-                layer.points.append(&mut inside);
-                self.forget_if_empty(keyspace);
-            }
-        }
-    }
-
-    fn forget_if_empty(&mut self, keyspace: Keyspace) {
-        let empty = |layer: &Layer| layer.points.is_empty() && layer.cleared.is_empty();
-        if self.layers.get(&keyspace).is_some_and(empty) {
-            self.layers.remove(&keyspace);
         }
     }
 
     /// The first (or, `reverse`, last) key set within the range, with its value. Deleted keys are passed over.
     pub fn next_set(&self, keyspace: Keyspace, range: &KeyRange, reverse: bool) -> Option<(&Bytes, &Bytes)> {
-        let layer = self.layers.get(&keyspace)?;
-        let (start, end) = bounds(layer.order, range)?;
-        let points = layer.points.range::<[u8], _>((start.as_ref().map(AsRef::as_ref), end.as_ref().map(AsRef::as_ref)));
-        let mut set = points.filter_map(|(_, point)| point.value.as_ref().map(|value| (&point.key, value)));
+        let layer = self.layer(keyspace)?;
+        let numbers = layer.points.range(places(&self.log, layer, range, range.after_start));
+        let mut set = numbers.filter_map(|number| {
+            let point = point(&self.log, number)?;
+            Some((&point.key, point.value.as_ref()?))
+        });
         if reverse { set.next_back() } else { set.next() }
     }
 
-    /// The changes as a batch: cleared ranges first, then each key once.
-    pub fn batch(&self) -> Result<Batch, StoreError> {
-        let points = self.layers.values().map(|layer| layer.points.len()).sum();
-        let mut batch = Batch::with_room(points, self.bytes);
-        for (&keyspace, layer) in &self.layers {
+    /// Adds the changes to a batch: cleared ranges first, then each key once.
+    pub fn fill(&self, batch: &mut Batch) -> Result<(), StoreError> {
+        batch.reserve(self.layers.iter().map(|layer| layer.points.len()).sum(), self.bytes);
+        for layer in &self.layers {
             for range in &layer.cleared {
-                batch.delete_range(keyspace, range)?;
+                batch.delete_range(layer.keyspace, range)?;
             }
         }
-        for (&keyspace, layer) in &self.layers {
-            for Point { key, value } in layer.points.values() {
+        for layer in &self.layers {
+            for Point { key, value, .. } in layer.points.iter().filter_map(|number| point(&self.log, number)) {
                 match value {
-                    Some(value) => batch.put(keyspace, key, value)?,
+                    Some(value) => batch.put(layer.keyspace, key, value)?,
                     // What a range delete of this batch removes anyhow needs no second word.
                     None if layer.is_cleared(key) => {}
-                    None => batch.delete(keyspace, key)?,
+                    None => batch.delete(layer.keyspace, key)?,
                 }
             }
         }
-        Ok(batch)
+        Ok(())
+    }
+
+    /// Forgets all changes, and keeps the room.
+    pub fn clear(&mut self) {
+        self.log.clear();
+        self.bytes = 0;
+        for layer in &mut self.layers {
+            layer.points.clear();
+            layer.cleared.clear();
+        }
+    }
+
+    /// For how many changes there is room.
+    pub fn room(&self) -> usize {
+        self.log.capacity()
     }
 }

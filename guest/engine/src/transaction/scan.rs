@@ -3,6 +3,7 @@
 use super::Transaction;
 use crate::store::{Direction, KeyRange, Keyspace, Page, PageLimit, StoreError};
 use bytes::Bytes;
+use std::ops::ControlFlow;
 
 /// A position in a range, walked with [`Transaction::next`]. The transaction may change records between two steps: what it puts
 /// ahead of the position is met, what it deletes there is not.
@@ -11,17 +12,30 @@ pub struct Scan {
     keyspace: Keyspace,
     /// What is still to come: shrinks from the front (or, in reverse, from the end). Behind by `passed`.
     rest: KeyRange,
-    /// The last record of the store that was returned, if `rest` does not know yet: only a scan that meets changes has to.
-    passed: Option<Bytes>,
+    /// The record of `page` that was returned last, if `rest` does not know yet: only a scan that meets changes has to.
+    passed: Option<usize>,
     /// What the store has still to be asked for.
     unread: KeyRange,
     direction: Direction,
     page: Page,
     /// Next record of `page`.
     position: usize,
+    /// The transaction's own record that was returned last.
+    own: Option<Box<(Bytes, Bytes)>>,
     /// How many records the next page asks for: grows, so that a short look costs little and a long walk few calls.
     next_items: u32,
 }
+
+/// Where a scan finds the record that it has come to.
+enum Place {
+    /// At a position of its page.
+    Page(usize),
+    /// In [`Scan::own`].
+    Own,
+}
+
+/// A key and a value that are only looked at.
+type Lent<'c> = (&'c [u8], &'c [u8]);
 
 const MAX_PAGE_ITEMS: u32 = 1024;
 
@@ -31,7 +45,7 @@ impl Scan {
     pub fn new(keyspace: Keyspace, range: KeyRange, direction: Direction, expected: usize) -> Self {
         let next_items = u32::try_from(expected).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS);
         let page = Page { bytes: Bytes::new(), ends: Vec::new(), more: true };
-        Self { keyspace, rest: range.clone(), passed: None, unread: range, direction, page, position: 0, next_items }
+        Self { keyspace, rest: range.clone(), passed: None, unread: range, direction, page, position: 0, own: None, next_items }
     }
 
     /// Leaves what has been passed behind.
@@ -45,6 +59,13 @@ impl Scan {
             Direction::Reverse => range.end = Some(key.to_vec()),
         }
     }
+
+    /// Lets `rest` know what has been passed.
+    fn catch_up(&mut self) {
+        if let Some((key, _)) = self.passed.take().and_then(|passed| self.page.pieces(passed)) {
+            Self::pass(&mut self.rest, self.direction, key);
+        }
+    }
 }
 
 impl Transaction<'_> {
@@ -53,25 +74,69 @@ impl Transaction<'_> {
     /// # Errors
     /// What [`crate::store::Store::scan`] returns.
     pub fn next(&mut self, scan: &mut Scan) -> Result<Option<(Bytes, Bytes)>, StoreError> {
-        if !self.overlay.touches(scan.keyspace) {
-            let stored = self.next_stored(scan)?;
-            if let Some((key, _)) = &stored {
-                scan.position += 1;
-                scan.passed = Some(key.clone());
+        Ok(self.step(scan)?.and_then(|place| match place {
+            Place::Page(position) => scan.page.record(position),
+            Place::Own => scan.own.as_deref().cloned(),
+        }))
+    }
+
+    /// As [`Transaction::next`], for who only looks at the record.
+    fn next_lent<'c>(&mut self, scan: &'c mut Scan) -> Result<Option<Lent<'c>>, StoreError> {
+        Ok(self.step(scan)?.and_then(|place| match place {
+            Place::Page(position) => scan.page.pieces(position),
+            Place::Own => scan.own.as_deref().map(|(key, value)| (key.as_ref(), value.as_ref())),
+        }))
+    }
+
+    /// Hands the records that are left of a scan to `visit`, until it breaks off: then the next one is the one behind.
+    ///
+    /// # Errors
+    /// As [`Transaction::next`], and those of `visit`.
+    pub fn each<E: From<StoreError>>(
+        &mut self,
+        scan: &mut Scan,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        loop {
+            if self.memory.overlay.touches(scan.keyspace) {
+                let Some((key, value)) = self.next_lent(scan)? else { return Ok(()) };
+                if visit(key, value)?.is_break() {
+                    return Ok(());
+                }
+                continue;
             }
-            return Ok(stored);
+            for (key, value) in scan.page.pieces_from(scan.position) {
+                scan.passed = Some(scan.position);
+                scan.position += 1;
+                if visit(key, value)?.is_break() {
+                    return Ok(());
+                }
+            }
+            if self.next_stored(scan)?.is_none() {
+                return Ok(());
+            }
         }
-        if let Some(key) = scan.passed.take() {
-            Scan::pass(&mut scan.rest, scan.direction, &key);
+    }
+
+    /// Moves on to the next record.
+    fn step(&mut self, scan: &mut Scan) -> Result<Option<Place>, StoreError> {
+        if !self.memory.overlay.touches(scan.keyspace) {
+            let stored = self.next_stored(scan)?;
+            if stored.is_some() {
+                scan.passed = stored;
+                scan.position += 1;
+            }
+            return Ok(stored.map(Place::Page));
         }
+        scan.catch_up();
         let order = self.store.order(scan.keyspace);
         if scan.rest.is_empty(order) {
             return Ok(None);
         }
         let stored = self.next_stored(scan)?;
         let reverse = scan.direction == Direction::Reverse;
-        let set = self.overlay.next_set(scan.keyspace, &scan.rest, reverse);
-        let own_first = match (&stored, set) {
+        let set = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse);
+        let own_first = match (stored.and_then(|position| scan.page.pieces(position)), set) {
             (Some((stored, _)), Some((own, _))) => {
                 let own = order.compare(own, stored);
                 if reverse { own.is_gt() } else { own.is_lt() }
@@ -79,24 +144,25 @@ impl Transaction<'_> {
             (None, own) => own.is_some(),
             (Some(_), None) => false,
         };
-        let next = if own_first {
-            set.map(|(key, value)| (key.clone(), value.clone()))
-        } else {
-            scan.position += usize::from(stored.is_some());
-            stored
-        };
-        if let Some((key, _)) = &next {
+        if let Some((key, value)) = set.filter(|_| own_first) {
+            scan.own = Some(Box::new((key.clone(), value.clone())));
             Scan::pass(&mut scan.rest, scan.direction, key);
+            return Ok(Some(Place::Own));
         }
-        Ok(next)
+        scan.position += usize::from(stored.is_some());
+        scan.passed = stored;
+        scan.catch_up();
+        Ok(stored.map(Place::Page))
     }
 
-    /// The store's next record that the overlay says nothing about; it stays the next one until the position is moved on.
-    fn next_stored(&mut self, scan: &mut Scan) -> Result<Option<(Bytes, Bytes)>, StoreError> {
+    /// Where in the page the store's next record is that the overlay says nothing about; it stays the next one until the position is
+    /// moved on.
+    fn next_stored(&mut self, scan: &mut Scan) -> Result<Option<usize>, StoreError> {
+        let is_touched = self.memory.overlay.touches(scan.keyspace);
         loop {
-            while let Some((key, value)) = scan.page.record(scan.position) {
-                if !self.overlay.decides(scan.keyspace, &key) {
-                    return Ok(Some((key, value)));
+            while let Some((key, _)) = scan.page.pieces(scan.position) {
+                if !is_touched || !self.memory.overlay.decides(scan.keyspace, key) {
+                    return Ok(Some(scan.position));
                 }
                 scan.position += 1;
             }
@@ -106,11 +172,12 @@ impl Transaction<'_> {
             let limit = PageLimit::items(scan.next_items);
             let page = self.store.scan(scan.keyspace, &scan.unread, scan.direction, limit)?;
             scan.next_items = scan.next_items.saturating_mul(4).min(MAX_PAGE_ITEMS);
-            match page.len().checked_sub(1).and_then(|last| page.record(last)) {
-                Some((last, _)) => Scan::pass(&mut scan.unread, scan.direction, &last),
+            match page.len().checked_sub(1).and_then(|last| page.pieces(last)) {
+                Some((last, _)) => Scan::pass(&mut scan.unread, scan.direction, last),
                 None if page.more => return Err(StoreError::Corrupt("an empty page that says there is more".into())),
                 None => {}
             }
+            scan.catch_up();
             scan.page = page;
             scan.position = 0;
         }

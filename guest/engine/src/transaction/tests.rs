@@ -1,6 +1,7 @@
 use super::*;
 use crate::store::conformance::orders::numbered;
 use crate::store::{Direction, MemoryStore, Order};
+use std::collections::BTreeMap;
 
 fn seeded(keys: &[&str]) -> (MemoryStore, Keyspace) {
     let mut store = MemoryStore::new();
@@ -63,10 +64,10 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     transaction.delete_range(keyspace, KeyRange::all()).unwrap();
     transaction.put(keyspace, "z".into(), "lost".into()).unwrap();
     transaction.undo_to(savepoint);
-    assert_eq!(transaction.changed, [false]);
+    assert_eq!(transaction.memory.changed, [false]);
     assert_eq!(transaction.get(keyspace, &"b".into()).unwrap().unwrap(), "kept");
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "a b* c");
-    transaction.undo_to(Savepoint(0));
+    transaction.undo_to(Savepoint { steps: 0, touched: 0 });
     assert!(transaction.is_unchanged());
 }
 

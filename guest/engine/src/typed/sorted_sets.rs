@@ -164,14 +164,14 @@ impl Action {
             }
             Self::Range(selection) => {
                 check(&selection.range)?;
-                ranges::each(db, at, selection, |member, score| members.push(&member, score))?;
+                ranges::each(db, at, selection, |member, score| members.push(member, score))?;
                 Outcome::Members(members)
             }
             Self::StoreRange(source, selection) => {
                 check(&selection.range)?;
                 let source = db.at(source)?;
                 let mut selected: Vec<Member> = Vec::new();
-                ranges::each(db, &source, selection, |member, score| selected.push((member, score)))?;
+                ranges::each(db, &source, selection, |member, score| selected.push((Bytes::copy_from_slice(member), score)))?;
                 store(db, at, &selected, "zrangestore")?
             }
             Self::Remove(members) => Outcome::Count(sorted_sets::remove(db, at, members)?),

@@ -8,18 +8,19 @@
 mod change;
 pub mod expiry;
 
+use super::distinct;
 use super::draw::{self, Draw, Only, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
 use crate::layout::records::Record;
-use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, Names, RecordKey, field_expiry};
+use crate::layout::{Collection, FieldValue, KeyAt, Kind, LentField, Meta, Names, RecordKey, field_expiry};
 use crate::number::{LongDouble, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
 use change::Change;
-use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 pub(crate) const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
 pub(crate) const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
@@ -63,24 +64,25 @@ pub fn get_many(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &Bytes)) -> Result<()> {
-    each_field(db, at, |field, found| visit(field, &found.value))
+pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
+    each_field(db, at, |field| visit(&field.name, &field.value))
 }
 
 /// As [`each`], with the expiries of the fields.
 ///
 /// # Errors
 /// See the module.
-pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &FieldValue)) -> Result<()> {
+pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&LentField<'_>)) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
     let expected = usize::try_from(hash.count).unwrap_or(usize::MAX);
     let mut walk = db.layout.fields(at, &hash, &Names::ALL).walk(Direction::Forward, expected);
-    while let Some(record) = walk.next(db.transaction)? {
-        if let Some(found) = decode_live(db, &hash, &record.key, &record.value)? {
-            visit(&db.layout.decode_field(&record.key)?, &found);
+    let (layout, now_ms) = (db.layout, db.now_ms);
+    walk.each(db.transaction, |record| {
+        if let Some(field) = layout.lend_field(&hash, record)?.filter(|field| !field.is_expired(now_ms)) {
+            visit(&field);
         }
-    }
-    Ok(())
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 /// Sets fields, the last value of a field that comes more than once; they lose their expiries. Returns how many fields are new.
@@ -89,10 +91,13 @@ pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes, &FieldV
 /// See the module.
 pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
     let mut change = Change::of_or_new(db, at)?;
-    let latest: BTreeMap<&Bytes, &Bytes> = pairs.iter().map(|(field, value)| (field, value)).collect();
-    let stored = change.read(db, latest.keys().copied())?;
+    // By field, the last value of each first.
+    let mut latest: Vec<&(Bytes, Bytes)> = pairs.iter().rev().collect();
+    latest.sort_by(|(a, _), (b, _)| a.cmp(b));
+    latest.dedup_by(|(a, _), (b, _)| a == b);
+    let stored = change.read(db, latest.iter().map(|(field, _)| field))?;
     let mut added = 0;
-    for (stored, value) in stored.into_iter().zip(latest.into_values()) {
+    for (stored, (_, value)) in stored.into_iter().zip(latest) {
         added += u64::from(stored.live(db.now_ms).is_none());
         change.put(db, stored, &FieldValue { expire_at_ms: None, value: value.clone() })?;
     }
@@ -119,7 +124,7 @@ pub fn set_new(db: &mut Db, at: &KeyAt, field: Bytes, value: Bytes) -> Result<bo
 /// See the module.
 pub fn remove(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<u64> {
     let Some(mut change) = Change::of(db, at)? else { return Ok(0) };
-    let stored = change.read(db, fields)?;
+    let stored = change.read(db, distinct(fields))?;
     if stored.iter().all(|stored| stored.value.is_none()) {
         return Ok(0);
     }

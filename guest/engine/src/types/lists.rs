@@ -75,15 +75,9 @@ pub fn get(db: &mut Db, at: &KeyAt, position: i64) -> Result<Option<Bytes>> {
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&[u8])) -> Result<()> {
     let Some((_, list)) = find(db, at)? else { return Ok(()) };
-    let ranks = ranks(start, stop, list.count);
-    let expected = ranks.end - ranks.start;
-    let mut walk = db.layout.lists().walk(at, &list, ranks, Direction::Forward, expected)?;
-    while let Some((_, element)) = walk.next(db.transaction)? {
-        visit(&element);
-    }
-    Ok(())
+    db.layout.lists().each(db.transaction, at, &list, ranks(start, stop, list.count), &mut visit)
 }
 
 /// Appends elements one after the other at an end, and makes the list where there is none. Returns its length.

@@ -37,9 +37,9 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
     if meta.collection().is_some_and(|hash| hash.expiries.is_some()) {
         let mut payload = Encoder::expiring_hash(out, max_bytes);
         payload.length(hashes::len(db, at)?);
-        hashes::each_field(db, at, |name, field| {
+        hashes::each_field(db, at, |field| {
             payload.expiry(field.expire_at_ms);
-            payload.string(name);
+            payload.string(&field.name);
             payload.string(&field.value);
         })?;
         return Ok(payload.finish()?);
@@ -53,7 +53,7 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
                 Kind::List => lists::each(db, at, 0, -1, |element| payload.string(element))?,
                 Kind::Set => sets::each(db, at, |member| payload.string(member))?,
                 Kind::SortedSet => ranges::each(db, at, &Selection::all_of(Range::Ranks(0, -1)), |member, score| {
-                    payload.string(&member);
+                    payload.string(member);
                     payload.score(score);
                 })?,
                 Kind::Hash => hashes::each(db, at, |name, value| {

@@ -12,6 +12,7 @@ use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey, records};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
+use std::ops::ControlFlow;
 
 /// The records of a larger set that is popped as a whole are left to the sweep.
 const MAX_REMOVED_SINGLY: u64 = 1024;
@@ -42,13 +43,14 @@ pub fn contains(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<Vec<bool>>
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&[u8])) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
-    let mut walk = Walk::new(db, at, set);
-    while let Some(member) = walk.next(db)? {
-        visit(&member);
-    }
-    Ok(())
+    let Walk(mut walk) = Walk::new(db, at, set);
+    let layout = db.layout;
+    walk.each(db.transaction, |record| {
+        visit(&layout.lend_member(record)?);
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 /// Adds members. Returns how many are new; a member that comes more than once counts once.
@@ -109,7 +111,7 @@ pub fn move_member(db: &mut Db, from: &KeyAt, to: &KeyAt, member: &Bytes) -> Res
 ///
 /// # Errors
 /// See the module, and [`draw::records`].
-pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&[u8])) -> Result<()> {
     let Some((_, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     let (layout, records) = (db.layout, db.layout.members(at, &set));
     draw::records(db, &Urn { records: &records, total: set.count, only: None, seek: None }, draw, &mut |record| {
@@ -123,7 +125,7 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&Bytes)
 ///
 /// # Errors
 /// See the module.
-pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&Bytes)) -> Result<()> {
+pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&[u8])) -> Result<()> {
     let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
         each(db, at, visit)?;

@@ -4,16 +4,19 @@ use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
 use super::reclaim::Deleted;
+use super::record_cache::Change;
 use super::{LIMITS, Shared, read_error};
 use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
 use std::path::Path;
 
 /// What a batch is for RocksDB.
-struct Writes {
+struct Writes<'b> {
     /// For each database of the store.
     batches: Vec<WriteBatch>,
     deleted: Vec<Deleted>,
+    /// For the cache of records.
+    changes: Vec<Change<'b>>,
 }
 
 impl State<'_> {
@@ -31,10 +34,14 @@ impl State<'_> {
         let exclusive = open.kind == Kind::Exclusive;
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
         let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
+        let changing = shared.cache.as_ref().map(|cache| cache.change(writes.changes));
         shared.revisions.start();
         let written = if batch.is_empty() { Ok(()) } else { shared.write(writes.batches) };
         // Also after an error: the batch may have been written.
-        shared.revisions.finish(open.held.stripes(changed), exclusive);
+        let number = shared.revisions.finish(open.held.stripes(changed), exclusive);
+        if let Some(changing) = changing {
+            changing.finish(number, written.is_ok());
+        }
         drop(publishing);
         written?;
         shared.deleted.add(writes.deleted);
@@ -63,15 +70,16 @@ impl State<'_> {
     }
 
     /// The batch in RocksDB's form, and the ranges that it deletes.
-    fn writes(&self, batch: &Batch) -> Result<Writes, StoreError> {
+    fn writes<'b>(&self, batch: &'b Batch) -> Result<Writes<'b>, StoreError> {
         let batches = self.shared.databases.iter().map(|_| WriteBatch::default()).collect();
-        let mut writes = Writes { batches, deleted: Vec::new() };
+        let mut writes = Writes { batches, deleted: Vec::new(), changes: Vec::new() };
         for op in batch.ops() {
             let op = op?;
             check_sizes(&op)?;
             let keyspace = self.keyspace(op.keyspace())?;
             // Where nothing has been put, there is nothing to delete.
             let (Some(family), Some(out)) = (&keyspace.family, writes.batches.get_mut(keyspace.database)) else { continue };
+            writes.changes.extend(keyspace.cached.map(|space| change(space, &op)));
             match op {
                 BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
                 BatchOp::Delete { key, .. } => out.delete_cf(family, key),
@@ -128,7 +136,7 @@ impl Shared {
         }
         for (database, batch) in writes.drain(..) {
             let Some(db) = database.get() else { continue };
-            db.write_opt(batch, &self.write_options()).map_err(|error| self.poison(error.as_ref()))?;
+            db.write_opt(batch, &self.write).map_err(|error| self.poison(error.as_ref()))?;
         }
         if journaled {
             // One that stays is harmless: the sequence numbers tell that its parts have been written.
@@ -176,6 +184,15 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
         return Ok(());
     }
     journal::remove(store).map_err(|error| failed(&format!("its journal cannot be removed: {error}")))
+}
+
+/// What an operation is for the cache of records.
+fn change<'b>(space: u32, op: &BatchOp<'b>) -> Change<'b> {
+    match *op {
+        BatchOp::Put { key, value, .. } => Change::Record { space, key, value: Some(value) },
+        BatchOp::Delete { key, .. } => Change::Record { space, key, value: None },
+        BatchOp::DeleteRange { start, end, .. } => Change::Range { space, start, end },
+    }
 }
 
 fn length(bytes: &[u8]) -> u64 {

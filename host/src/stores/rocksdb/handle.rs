@@ -59,6 +59,8 @@ pub(super) struct OpenKeyspace<'db> {
     /// `None` where it was not there when the transaction began: there are no records.
     pub family: Option<Arc<BoundColumnFamily<'db>>>,
     filter_prefix: Option<usize>,
+    /// Its number in the cache of records. Only byte order says by the bytes alone which keys are the same.
+    pub cached: Option<u32>,
 }
 
 /// A keyspace, and how the transaction's state of it is read.
@@ -88,12 +90,14 @@ impl<'db> State<'db> {
             Some(position) => position,
             None => {
                 database.declare(layout, family, order)?;
+                let cache = self.shared.cache.as_ref().filter(|_| order == Order::Bytes);
                 self.keyspaces.push(OpenKeyspace {
                     order,
                     database: at,
                     family_name: family.to_owned(),
                     family: database.family(family),
                     filter_prefix: options::filter_prefix(layout, name),
+                    cached: cache.map(|cache| cache.space(at, family)),
                 });
                 self.keyspaces.len() - 1
             }
@@ -126,26 +130,51 @@ impl<'db> State<'db> {
         Some(View { db, family, read })
     }
 
-    fn get(&self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        let Some(view) = self.view(self.keyspace(keyspace)?) else { return Ok(None) };
-        let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
-        Ok(value.map(|value| Bytes::copy_from_slice(&value)))
+    /// What the cache knows of a record in the state behind the commit `last`.
+    fn cached(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], last: u64) -> Option<Option<Bytes>> {
+        self.shared.cache.as_ref()?.get(keyspace.cached?, key, last)
     }
 
-    /// One batched read for each keyspace that occurs among the keys.
-    fn get_many(&self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    /// A value that was read from that state, left in the cache for the next one who asks.
+    fn keep(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], last: u64, value: Option<&[u8]>) -> Option<Bytes> {
+        if let (Some(cache), Some(space)) = (&self.shared.cache, keyspace.cached) {
+            cache.keep(space, key, last, value);
+        }
+        value.map(Bytes::copy_from_slice)
+    }
+
+    fn get(&self, keyspace: Keyspace, key: &[u8], last: u64) -> Result<Option<Bytes>, StoreError> {
+        let keyspace = self.keyspace(keyspace)?;
+        if let Some(known) = self.cached(keyspace, key, last) {
+            return Ok(known);
+        }
+        let Some(view) = self.view(keyspace) else { return Ok(None) };
+        let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
+        Ok(self.keep(keyspace, key, last, value.as_deref()))
+    }
+
+    /// One batched read for each keyspace that occurs among the keys, of those that the cache does not know.
+    fn get_many(&self, keys: &[(Keyspace, Bytes)], last: u64) -> Result<Vec<Option<Bytes>>, StoreError> {
         let mut values = vec![None; keys.len()];
-        let mut names: Vec<Keyspace> = keys.iter().map(|(keyspace, _)| *keyspace).collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            let Some(view) = self.view(self.keyspace(name)?) else { continue };
-            let wanted = || keys.iter().zip(0..).filter(|((keyspace, _), _)| *keyspace == name);
-            let got = view.db.batched_multi_get_cf_opt(view.family, wanted().map(|((_, key), _)| key.as_ref()), false, &view.read);
-            for ((_, position), value) in wanted().zip(got) {
+        let mut unknown = Vec::new();
+        for ((slot, (name, key)), position) in values.iter_mut().zip(keys).zip(0_usize..) {
+            match self.cached(self.keyspace(*name)?, key, last) {
+                Some(known) => *slot = known,
+                None => unknown.push((*name, position)),
+            }
+        }
+        // In the order of keyspaces; the keys of each stay in theirs.
+        unknown.sort_unstable();
+        for group in unknown.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((name, _)) = group.first() else { continue };
+            let keyspace = self.keyspace(*name)?;
+            let Some(view) = self.view(keyspace) else { continue };
+            let wanted = || group.iter().filter_map(|(_, position)| Some((*position, keys.get(*position)?.1.as_ref())));
+            let got = view.db.batched_multi_get_cf_opt(view.family, wanted().map(|(_, key)| key), false, &view.read);
+            for ((position, key), value) in wanted().zip(got) {
                 let value = value.map_err(|error| read_error(&error))?;
-                if let Some(slot) = values.get_mut::<usize>(position) {
-                    *slot = value.map(|value| Bytes::copy_from_slice(&value));
+                if let Some(slot) = values.get_mut(position) {
+                    *slot = self.keep(keyspace, key, last, value.as_deref());
                 }
             }
         }
@@ -202,7 +231,7 @@ impl<'db> State<'db> {
 }
 
 /// Whether every key of the range begins with the same bytes, as many as the filters know.
-fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usize>) -> bool {
+pub(super) fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usize>) -> bool {
     let prefix = filter_prefix.and_then(|length| first.get(..length));
     let behind = prefix.and_then(prefix_end);
     matches!((end, behind), (Some(end), Some(behind)) if end <= behind.as_slice())
@@ -239,11 +268,11 @@ impl RocksHandle {
         })
     }
 
-    /// Reads from the state of the open transaction.
-    fn read<T>(&self, read: impl FnOnce(&State<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Reads from the state of the open transaction, which is behind the commit whose number is given to `read`.
+    fn read<T>(&self, read: impl FnOnce(&State<'_>, u64) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let open = self.open.as_ref().ok_or_else(no_transaction)?;
         let state = self.session.borrow_dependent();
-        let outcome = read(state)?;
+        let outcome = read(state, open.last)?;
         if state.snapshots.is_empty() && state.shared.revisions.started() != open.started {
             return Err(StoreError::Expired);
         }
@@ -289,15 +318,15 @@ impl Store for RocksHandle {
     }
 
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.read(|state| state.get(keyspace, key))
+        self.read(|state, last| state.get(keyspace, key, last))
     }
 
     fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        self.read(|state| state.get_many(keys))
+        self.read(|state, last| state.get_many(keys, last))
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        self.read(|state| state.scan(keyspace, range, direction, limit))
+        self.read(|state, _| state.scan(keyspace, range, direction, limit))
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {

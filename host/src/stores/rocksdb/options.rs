@@ -26,6 +26,8 @@ pub struct RocksOptions {
     pub durability: Durability,
     /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
     pub block_cache_bytes: usize,
+    /// Memory for single records that were read or written lately, in bytes; 0 for none. Default: 64 MiB.
+    pub record_cache_bytes: usize,
     /// What a keyspace collects in memory before it writes a file, in bytes. All keyspaces together take up to four times as much.
     /// Default: 32 MiB.
     pub write_buffer_bytes: usize,
@@ -46,6 +48,7 @@ impl Default for RocksOptions {
             layout: Layout::Orbweaver,
             durability: Durability::EverySecond,
             block_cache_bytes: 256 << 20,
+            record_cache_bytes: 64 << 20,
             write_buffer_bytes: 32 << 20,
             max_open_files: 1000,
             reclaim_bytes: 32 << 20,
@@ -87,6 +90,8 @@ pub fn database(options: &RocksOptions, memory: &Memory) -> Options {
     db.create_missing_column_families(true);
     let databases = i32::try_from(options.layout.databases().len()).unwrap_or(1);
     db.set_max_open_files(if options.max_open_files < 0 { -1 } else { options.max_open_files / databases });
+    // A database starts this many threads for each of its keyspaces when it is opened: by default 16, which are a hundred in all.
+    db.set_max_file_opening_threads(2);
     // One flush and one compaction at a time: on few cores more of them take the time of commands.
     db.set_max_background_jobs(2);
     db.set_write_buffer_manager(&memory.buffers);

@@ -4,6 +4,7 @@ use super::known_db;
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::options::{integer, is_word};
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result, texts};
 use crate::resp::reply::Reply;
@@ -17,6 +18,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -1,
         flags: Flags::WRITE.and(Flags::EXCLUSIVE),
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Server,
         since: "1.0.0",
         summary: "Removes all keys of all dbs.",
@@ -28,6 +30,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -1,
         flags: Flags::WRITE.and(Flags::EXCLUSIVE),
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Server,
         since: "1.0.0",
         summary: "Removes all keys of the db.",
@@ -39,6 +42,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::WRITE.and(Flags::FAST).and(Flags::EXCLUSIVE),
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Server,
         since: "4.0.0",
         summary: "Exchanges two dbs.",

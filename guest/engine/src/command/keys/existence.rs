@@ -2,6 +2,7 @@
 
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::Result;
 use crate::resp::reply::Reply;
@@ -13,6 +14,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         flags: Flags::WRITE,
         keys: KeySpec::ALL,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Removes keys.",
@@ -24,6 +26,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::ALL,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Counts the keys that exist.",
@@ -35,6 +38,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::ALL,
+        parts: Parts::None,
         group: Group::Generic,
         since: "3.2.1",
         summary: "Counts the keys that exist, as accessed now.",
@@ -46,6 +50,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Tells the type of a key's value.",
@@ -57,6 +62,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::ALL,
+        parts: Parts::None,
         group: Group::Generic,
         since: "4.0.0",
         summary: "Removes keys, as DEL does: neither waits for the space to be freed.",

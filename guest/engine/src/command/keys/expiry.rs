@@ -3,6 +3,7 @@
 use crate::command::expiry::{Time, Unit};
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result, repeated};
 use crate::resp::reply::Reply;
@@ -16,6 +17,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Lets a key expire after some seconds.",
@@ -27,6 +29,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.2.0",
         summary: "Lets a key expire at a Unix time in seconds.",
@@ -38,6 +41,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "7.0.0",
         summary: "Tells the Unix time in seconds when a key expires.",
@@ -49,6 +53,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.2.0",
         summary: "Takes a key's expiry away.",
@@ -60,6 +65,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.6.0",
         summary: "Lets a key expire after some milliseconds.",
@@ -71,6 +77,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.6.0",
         summary: "Lets a key expire at a Unix time in milliseconds.",
@@ -82,6 +89,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "7.0.0",
         summary: "Tells the Unix time in milliseconds when a key expires.",
@@ -93,6 +101,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.6.0",
         summary: "Tells in how many milliseconds a key expires.",
@@ -104,6 +113,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Tells in how many seconds a key expires.",

@@ -2,6 +2,7 @@
 
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::Result;
 use crate::glob;
@@ -16,6 +17,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 1,
         flags: Flags::READONLY.and(Flags::FAST),
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Server,
         since: "1.0.0",
         summary: "Counts the keys of the db, by walking over them.",
@@ -27,6 +29,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY,
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Lists the keys that match a pattern.",
@@ -38,6 +41,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 1,
         flags: Flags::READONLY,
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Returns a random key of the db.",

@@ -4,6 +4,7 @@ use super::db_number;
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::options::is_word;
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Result, texts};
 use crate::resp::reply::Reply;
@@ -16,6 +17,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         flags: Flags::WRITE.and(Flags::DENYOOM).and(Flags::CROSS_DB),
         keys: KeySpec::Range { first: 1, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "6.2.0",
         summary: "Copies the value of a key to another key.",
@@ -27,6 +29,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::WRITE.and(Flags::FAST).and(Flags::CROSS_DB),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Moves a key to another db.",
@@ -38,6 +41,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::WRITE,
         keys: KeySpec::Range { first: 1, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Renames a key, over an existing one if need be.",
@@ -49,6 +53,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::WRITE.and(Flags::FAST),
         keys: KeySpec::Range { first: 1, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "1.0.0",
         summary: "Renames a key where the new name is free.",

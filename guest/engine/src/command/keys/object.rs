@@ -3,6 +3,7 @@
 use crate::command::flags::Flags;
 use crate::command::help::help;
 use crate::command::keyspec::KeySpec;
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result};
 use crate::layout::{KeyAt, Meta};
@@ -15,6 +16,7 @@ pub const COMMANDS: &[Command] = &[Command {
     arity: -2,
     flags: Flags::NONE,
     keys: KeySpec::None,
+    parts: Parts::None,
     group: Group::Generic,
     since: "2.2.3",
     summary: "Tells about a key's value.",
@@ -28,6 +30,7 @@ const SUBCOMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::READONLY,
         keys: KeySpec::Range { first: 2, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.2.3",
         summary: "Tells the encoding that Redis would hold a value in.",
@@ -39,6 +42,7 @@ const SUBCOMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::READONLY,
         keys: KeySpec::Range { first: 2, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "4.0.0",
         summary: "Refuses to tell how often a key is accessed: that is not counted.",
@@ -50,6 +54,7 @@ const SUBCOMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::LOADING.and(Flags::STALE),
         keys: KeySpec::None,
+        parts: Parts::None,
         group: Group::Generic,
         since: "6.2.0",
         summary: "Lists the subcommands.",
@@ -61,6 +66,7 @@ const SUBCOMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::READONLY,
         keys: KeySpec::Range { first: 2, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.2.3",
         summary: "Tells for how long a key was not accessed: always 0.",
@@ -72,6 +78,7 @@ const SUBCOMMANDS: &[Command] = &[
         arity: 3,
         flags: Flags::READONLY,
         keys: KeySpec::Range { first: 2, last: 2, step: 1 },
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.2.3",
         summary: "Tells how many keys share a value.",

@@ -3,6 +3,7 @@
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::options::{integer, is_word};
+use crate::command::parts::Parts;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
@@ -18,6 +19,7 @@ pub const COMMANDS: &[Command] = &[
         arity: 2,
         flags: Flags::READONLY,
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.6.0",
         summary: "Returns the value of a key as a payload for RESTORE.",
@@ -29,6 +31,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -4,
         flags: Flags::WRITE.and(Flags::DENYOOM),
         keys: KeySpec::FIRST,
+        parts: Parts::None,
         group: Group::Generic,
         since: "2.6.0",
         summary: "Creates a key from a payload of DUMP.",

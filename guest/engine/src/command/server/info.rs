@@ -73,6 +73,8 @@ fn write_lines(server: &Server, section: &str, own: &[(String, String)], text: &
 
 /// What this instance counts, for INFO on another one.
 pub fn totals_here(session: &mut Session, _: &[Bytes]) -> Vec<u8> {
+    // Who has gone since the last command waits no more.
+    session.server.blocked_clients = session.waiters.len();
     session.server.own_totals().encode()
 }
 

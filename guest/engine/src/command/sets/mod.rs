@@ -6,13 +6,13 @@ mod random;
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::length;
+use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group};
 use crate::error::Result;
 use crate::resp::reply::Reply;
 use crate::scan::Step;
 use crate::types::sets;
-use bytes::Bytes;
 
 const READ: Flags = Flags::READONLY;
 const FAST_READ: Flags = READ.and(Flags::FAST);
@@ -27,7 +27,10 @@ const COUNTED: KeySpec = KeySpec::Counted { count_at: 1, also: 0 };
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    Group::Set.row("sadd", -3, WRITE.and(Flags::FAST), "1.0.0", "Adds members, and returns how many are new.", sadd).with_keys(ONE),
+    Group::Set
+        .row("sadd", -3, WRITE.and(Flags::FAST), "1.0.0", "Adds members, and returns how many are new.", sadd)
+        .naming(Parts::REST)
+        .with_keys(ONE),
     Group::Set.row("scard", 2, FAST_READ, "1.0.0", "Returns how many members a set has.", scard).with_keys(ONE),
     Group::Set.row("sdiff", -2, READ, "1.0.0", "Returns the members of the first set that no other has.", algebra::sdiff).with_keys(ALL),
     Group::Set.row("sdiffstore", -3, WRITE, "1.0.0", "Stores the difference of sets.", algebra::sdiffstore).with_keys(ALL),
@@ -36,13 +39,16 @@ pub const COMMANDS: &[Command] = &[
         .row("sintercard", -3, READ.and(Flags::MOVABLEKEYS), "7.0.0", "Counts the members that all sets have.", algebra::sintercard)
         .with_keys(COUNTED),
     Group::Set.row("sinterstore", -3, WRITE, "1.0.0", "Stores the intersection of sets.", algebra::sinterstore).with_keys(ALL),
-    Group::Set.row("sismember", 3, FAST_READ, "1.0.0", "Tells whether a set has a member.", sismember).with_keys(ONE),
+    Group::Set.row("sismember", 3, FAST_READ, "1.0.0", "Tells whether a set has a member.", sismember).naming(Parts::SECOND).with_keys(ONE),
     Group::Set.row("smembers", 2, READ, "1.0.0", "Returns all members.", smembers).with_keys(ONE),
-    Group::Set.row("smismember", -3, FAST_READ, "6.2.0", "Tells which of several members a set has.", smismember).with_keys(ONE),
+    Group::Set
+        .row("smismember", -3, FAST_READ, "6.2.0", "Tells which of several members a set has.", smismember)
+        .naming(Parts::REST)
+        .with_keys(ONE),
     Group::Set.row("smove", 4, FAST_REMOVAL, "1.0.0", "Moves a member from one set to another.", smove).with_keys(TWO),
     Group::Set.row("spop", -2, FAST_REMOVAL, "1.0.0", "Removes members drawn at random and returns them.", random::spop).with_keys(ONE),
     Group::Set.row("srandmember", -2, READ, "1.0.0", "Returns members drawn at random.", random::srandmember).with_keys(ONE),
-    Group::Set.row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem).with_keys(ONE),
+    Group::Set.row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem).naming(Parts::REST).with_keys(ONE),
     Group::Set.row("sscan", -3, READ, "2.8.0", "Iterates over members in steps.", sscan).with_keys(ONE),
     Group::Set.row("sunion", -2, READ, "1.0.0", "Returns the members that any set has.", algebra::sunion).with_keys(ALL),
     Group::Set.row("sunionstore", -3, WRITE, "1.0.0", "Stores the union of sets.", algebra::sunionstore).with_keys(ALL),
@@ -119,7 +125,7 @@ fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 /// Appends a set of the members that `members` hands over.
-fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&Bytes)) -> Result<()>) -> Result<()> {
+fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<()>) -> Result<()> {
     let header = reply.deferred();
     let mut len = 0;
     members(&mut |member| {

@@ -19,7 +19,7 @@ pub fn spop(context: &mut Context, reply: &mut Reply) -> Result<()> {
         return set_of(reply, |member| sets::pop(&mut context.db, &at, count, member));
     }
     let mut popped = None;
-    sets::pop(&mut context.db, &at, 1, |member| popped = Some(member.clone()))?;
+    sets::pop(&mut context.db, &at, 1, |member| popped = Some(member.to_vec()))?;
     reply_value(reply, popped.as_deref());
     Ok(())
 }
@@ -29,7 +29,7 @@ pub fn srandmember(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
     let Some(draw) = draw else {
         let mut drawn = None;
-        sets::random(&mut context.db, &at, Draw::Distinct(1), |member| drawn = Some(member.clone()))?;
+        sets::random(&mut context.db, &at, Draw::Distinct(1), |member| drawn = Some(member.to_vec()))?;
         reply_value(reply, drawn.as_deref());
         return Ok(());
     };

@@ -11,6 +11,7 @@ pub(super) use popping::{multiple, pop_multiple};
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
+use super::parts::Parts;
 use super::{Command, Group};
 use crate::error::{Error, Result};
 use crate::number::parse_i64;
@@ -34,16 +35,23 @@ const DESTINATION_AND_KEYS: KeySpec = KeySpec::Counted { count_at: 2, also: 1 };
 /// The key of the result and the one that is read.
 const DESTINATION_AND_KEY: KeySpec = KeySpec::Range { first: 1, last: 2, step: 1 };
 
+/// Members behind their scores.
+const PAIRS: Parts = Parts::Names { first: 3, last: -1, step: 2 };
+
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    Group::SortedSet.row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd),
+    Group::SortedSet.row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd).naming(PAIRS),
     Group::SortedSet.row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),
     Group::SortedSet.row("zcount", 4, FAST_READ, "2.0.0", "Returns how many members have scores in a range.", ranges::zcount),
     Group::SortedSet.row("zdiff", -3, READ_OF_MANY, "6.2.0", "Returns the difference of sorted sets.", algebra::zdiff).with_keys(KEYS),
     Group::SortedSet
         .row("zdiffstore", -4, STORE_OF_MANY, "6.2.0", "Stores the difference of sorted sets.", algebra::zdiffstore)
         .with_keys(DESTINATION_AND_KEYS),
-    Group::SortedSet.row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby),
+    Group::SortedSet.row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby).naming(Parts::Names {
+        first: 3,
+        last: 3,
+        step: 1,
+    }),
     Group::SortedSet.row("zinter", -3, READ_OF_MANY, "6.2.0", "Returns the intersection of sorted sets.", algebra::zinter).with_keys(KEYS),
     Group::SortedSet
         .row("zintercard", -3, READ_OF_MANY, "7.0.0", "Returns how many members several sorted sets have in common.", algebra::zintercard)
@@ -62,7 +70,7 @@ pub const COMMANDS: &[Command] = &[
             popping::zmpop,
         )
         .with_keys(KEYS),
-    Group::SortedSet.row("zmscore", -3, FAST_READ, "6.2.0", "Returns the scores of several members.", members::zmscore),
+    Group::SortedSet.row("zmscore", -3, FAST_READ, "6.2.0", "Returns the scores of several members.", members::zmscore).naming(Parts::REST),
     Group::SortedSet.row(
         "zpopmax",
         -2,
@@ -79,8 +87,10 @@ pub const COMMANDS: &[Command] = &[
     Group::SortedSet
         .row("zrangestore", -5, STORE, "6.2.0", "Stores the members of a range.", ranges::zrangestore)
         .with_keys(DESTINATION_AND_KEY),
-    Group::SortedSet.row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank),
-    Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem),
+    Group::SortedSet
+        .row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank)
+        .naming(Parts::SECOND),
+    Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem).naming(Parts::REST),
     Group::SortedSet.row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
     Group::SortedSet.row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
     Group::SortedSet.row("zremrangebyscore", 4, REMOVAL, "1.2.0", "Removes the members with scores in a range.", ranges::zremrangebyscore),
@@ -101,9 +111,11 @@ pub const COMMANDS: &[Command] = &[
         "Returns the members with scores in a range, downwards.",
         ranges::zrevrangebyscore,
     ),
-    Group::SortedSet.row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank),
+    Group::SortedSet
+        .row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank)
+        .naming(Parts::SECOND),
     Group::SortedSet.row("zscan", -3, READ, "2.8.0", "Iterates over members and scores in steps.", members::zscan),
-    Group::SortedSet.row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore),
+    Group::SortedSet.row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore).naming(Parts::SECOND),
     Group::SortedSet.row("zunion", -3, READ_OF_MANY, "6.2.0", "Returns the union of sorted sets.", algebra::zunion).with_keys(KEYS),
     Group::SortedSet
         .row("zunionstore", -4, STORE_OF_MANY, "2.0.0", "Stores the union of sorted sets.", algebra::zunionstore)

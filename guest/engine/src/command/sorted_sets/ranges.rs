@@ -75,7 +75,7 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
     let header = reply.deferred();
     let mut members = 0;
     ranges::each(&mut context.db, &at, &selection, |member, score| {
-        shape.append(reply, &member, score);
+        shape.append(reply, member, score);
         members += 1;
     })?;
     reply.end_array(header, shape.len(members));
@@ -86,7 +86,7 @@ pub(super) fn zrangestore(context: &mut Context, reply: &mut Reply) -> Result<()
     let (selection, _) = selection(context.args.get(3..).unwrap_or_default(), Fixed::default(), false)?;
     let (destination, source) = (context.db.at(context.arg(1))?, context.db.at(context.arg(2))?);
     let mut members = Vec::new();
-    ranges::each(&mut context.db, &source, &selection, |member, score| members.push((member, score)))?;
+    ranges::each(&mut context.db, &source, &selection, |member, score| members.push((Bytes::copy_from_slice(member), score)))?;
     sorted_sets::replace(&mut context.db, &destination, &members, "zrangestore")?;
     reply.integer(length(members.len()));
     Ok(())

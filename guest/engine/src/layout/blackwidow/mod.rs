@@ -508,9 +508,9 @@ impl ArrayRecords for Blackwidow {
         (self.keyspace(Role::Data(Kind::List)), KeyRange::between(&key(indexes.start), &key(indexes.end)))
     }
 
-    fn decode_element(&self, key: &Bytes) -> Result<u64> {
+    fn decode_element(&self, key: &[u8]) -> Result<u64> {
         let role = Role::Data(Kind::List);
-        self.decode_data_key(role, key)?.index().map_err(|flaw| self.corrupt(self.keyspace(role), key, flaw))
+        self.decode_data_key(role, &Bytes::copy_from_slice(key))?.index().map_err(|flaw| self.corrupt(self.keyspace(role), key, flaw))
     }
 
     fn missing_element(&self, record: &RecordKey) -> Error {

@@ -7,7 +7,7 @@ use crate::layout::{RecordKey, RecordRange};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// As many records are removed one by one; more at once as a range, which stores pay for when they read across it.
 const MAX_SINGLE_DELETES: u64 = 256;
@@ -32,7 +32,7 @@ pub trait ArrayRecords {
     ///
     /// # Errors
     /// Corrupt records.
-    fn decode_element(&self, key: &Bytes) -> Result<u64>;
+    fn decode_element(&self, key: &[u8]) -> Result<u64>;
 
     /// The error for an element that the list counts and that is not there.
     fn missing_element(&self, record: &RecordKey) -> Error;
@@ -81,6 +81,10 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         let record = record(self, at, list, rank)?;
         let element = transaction.get(record.0, &record.1)?;
         element.ok_or_else(|| self.missing_element(&record))
+    }
+
+    fn record(&self, at: &KeyAt, list: &Collection, rank: u64) -> Option<RecordKey> {
+        record(self, at, list, rank).ok()
     }
 
     fn put(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64, element: Bytes) -> Result<()> {
@@ -152,6 +156,27 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         expected: u64,
     ) -> Result<Box<dyn ListWalk + 'l>> {
         Ok(Box::new(Walk::new(self, at, list, ranks, direction, expected)?))
+    }
+
+    fn each(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        list: &Collection,
+        ranks: Range<u64>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        let expected = ranks.end - ranks.start;
+        let Walk { ref mut scan, mut ranks, .. } = Walk::new(self, at, list, ranks, Direction::Forward, expected)?;
+        transaction.each(scan, |key, element| {
+            let Some(rank) = ranks.next() else { return Ok(ControlFlow::Break(())) };
+            if self.decode_element(key)? != index(list, rank)? {
+                return Err(missing(self, at, list, rank)?);
+            }
+            visit(element);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        ranks.next().map_or(Ok(()), |rank| Err(missing(self, at, list, rank)?))
     }
 }
 
@@ -229,16 +254,20 @@ impl<T: ArrayRecords> ListWalk for Walk<'_, T> {
             Direction::Reverse => self.ranks.next_back(),
         };
         let Some(rank) = rank else { return Ok(None) };
-        let index = index(&self.list, rank)?;
         match transaction.next(&mut self.scan)? {
-            Some((key, element)) if self.records.decode_element(&key)? == index => Ok(Some((rank, element))),
-            _ => Err(self.records.missing_element(&record(self.records, &self.at, &self.list, rank)?)),
+            Some((key, element)) if self.records.decode_element(&key)? == index(&self.list, rank)? => Ok(Some((rank, element))),
+            _ => Err(missing(self.records, &self.at, &self.list, rank)?),
         }
     }
 }
 
 fn record<T: ArrayRecords>(records: &T, at: &KeyAt, list: &Collection, rank: u64) -> Result<RecordKey> {
     Ok(records.element(at, list.version, index(list, rank)?))
+}
+
+/// The error for an element that is not there.
+fn missing<T: ArrayRecords>(records: &T, at: &KeyAt, list: &Collection, rank: u64) -> Result<Error> {
+    Ok(records.missing_element(&record(records, at, list, rank)?))
 }
 
 /// The index of the first element. Heads come from the layout whose algorithm this is.

@@ -12,7 +12,7 @@ pub use array::{ArrayRecords, Moves};
 pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
 pub use spread::{Spread, SpreadRecords};
 
-use super::{Collection, KeyAt};
+use super::{Collection, KeyAt, RecordKey};
 use crate::error::{Error, Result};
 use crate::store::Direction;
 use crate::transaction::Transaction;
@@ -102,6 +102,11 @@ pub trait ListAlgorithm {
     /// See the trait.
     fn get(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64) -> Result<Bytes>;
 
+    /// The record of the element at a rank, where the head of the list tells it.
+    fn record(&self, _at: &KeyAt, _list: &Collection, _rank: u64) -> Option<RecordKey> {
+        None
+    }
+
     /// Replaces the element at a rank.
     ///
     /// # Errors
@@ -152,6 +157,26 @@ pub trait ListAlgorithm {
         direction: Direction,
         expected: u64,
     ) -> Result<Box<dyn ListWalk + 'l>>;
+
+    /// Hands the elements at `ranks` to `visit`, in their order.
+    ///
+    /// # Errors
+    /// See the trait.
+    fn each(
+        &self,
+        transaction: &mut Transaction<'_>,
+        at: &KeyAt,
+        list: &Collection,
+        ranks: Range<u64>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<()> {
+        let expected = ranks.end.saturating_sub(ranks.start);
+        let mut walk = self.walk(at, list, ranks, Direction::Forward, expected)?;
+        while let Some((_, element)) = walk.next(transaction)? {
+            visit(&element);
+        }
+        Ok(())
+    }
 }
 
 /// See [`ListAlgorithm::walk`].

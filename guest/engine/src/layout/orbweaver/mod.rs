@@ -16,10 +16,10 @@ use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
-use super::records::{Record, Records};
+use super::records::{LentRecord, Record, Records};
 use super::{
-    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, Meta, Names, New, RecordKey, RecordRange, Swept,
-    lock_key,
+    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, Meta, Names, New, RecordKey, RecordRange,
+    Swept, lock_key,
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
@@ -27,6 +27,7 @@ use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_e
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::Garbage;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The layout's name.
@@ -279,6 +280,15 @@ impl Layout for Orbweaver {
         records::decode_sub_key(key).map(|(_, field)| field).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
+    fn lend_field<'r>(&self, _hash: &Collection, record: LentRecord<'r>) -> Result<Option<LentField<'r>>> {
+        let split = || {
+            let (_, name) = records::split_sub_key(record.key)?;
+            let (expire_at_ms, value) = records::split_field_value(record.value)?;
+            Ok(Some(LentField { name: name.into(), expire_at_ms, value: value.into() }))
+        };
+        split().map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+    }
+
     fn field_index(&self) -> Option<&dyn FieldIndex> {
         Some(self)
     }
@@ -312,6 +322,11 @@ impl Layout for Orbweaver {
 
     fn decode_member(&self, key: &Bytes) -> Result<Bytes> {
         records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn lend_member<'r>(&self, record: LentRecord<'r>) -> Result<Cow<'r, [u8]>> {
+        let member = records::split_sub_key(record.key).map(|(_, member)| member.into());
+        member.map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
     }
 
     fn write_score(
@@ -350,6 +365,11 @@ impl Layout for Orbweaver {
 
     fn rank_records(&self) -> Option<&dyn RankRecords> {
         Some(self)
+    }
+
+    fn lend_scored<'r>(&self, record: LentRecord<'r>) -> Result<(f64, Cow<'r, [u8]>)> {
+        let scored = records::split_scored(record.key, record.value).map(|(_, score, member)| (score, member.into()));
+        scored.map_err(|flaw| corrupt(keyspace::SCORE, record.key, flaw))
     }
 
     fn lists(&self) -> &dyn ListAlgorithm {
@@ -423,7 +443,7 @@ impl ArrayRecords for Orbweaver {
         (self.data, KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) })
     }
 
-    fn decode_element(&self, key: &Bytes) -> Result<u64> {
+    fn decode_element(&self, key: &[u8]) -> Result<u64> {
         records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 

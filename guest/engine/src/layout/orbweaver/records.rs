@@ -89,8 +89,15 @@ const fn index_flag(kind: Kind) -> u8 {
 /// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes,
 /// `... | [levels u8] | version u64 | count u64` for sorted sets.
 pub fn encode_meta(meta: &Meta) -> Bytes {
-    let value_bytes = if let Body::String(value) = &meta.body { value.len() } else { 32 };
-    let mut bytes = BytesMut::with_capacity(10 + value_bytes);
+    let expiry_bytes = 8 * usize::from(meta.expire_at_ms.is_some());
+    let value_bytes = match &meta.body {
+        Body::String(value) => value.len(),
+        Body::Collection(collection) => {
+            16 + 8 * usize::from(collection.kind == Kind::List) + 16 * usize::from(collection.expiries.is_some())
+        }
+    };
+    // As many as there will be: bytes are handed on without moving where no room is left over.
+    let mut bytes = Vec::with_capacity(2 + expiry_bytes + value_bytes);
     bytes.put_u8(kind_number(meta.kind()));
     let expiries = meta.collection().and_then(|collection| collection.expiries);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -119,7 +126,7 @@ pub fn encode_meta(meta: &Meta) -> Bytes {
             }
         }
     }
-    bytes.freeze()
+    bytes.into()
 }
 
 /// The inverse of [`encode_meta`].
@@ -165,39 +172,55 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
 
 /// `version u64 | rest`: the key of every sub-record.
 pub fn encode_sub_key(version: u64, rest: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(8 + rest.len());
-    bytes.put_u64(version);
-    bytes.put_slice(rest);
-    bytes.freeze()
+    let mut bytes = Vec::with_capacity(8 + rest.len());
+    bytes.extend_from_slice(&version.to_be_bytes());
+    bytes.extend_from_slice(rest);
+    bytes.into()
 }
 
 /// The inverse of [`encode_sub_key`].
 pub fn decode_sub_key(key: &Bytes) -> Result<(u64, Bytes), Flaw> {
-    let mut reader = Reader::new(key);
-    let version = reader.u64("a version is cut short")?;
-    Ok((version, reader.rest()))
+    split_sub_key(key).map(|(version, rest)| (version, key.slice_ref(rest)))
+}
+
+/// As [`decode_sub_key`].
+pub fn split_sub_key(key: &[u8]) -> Result<(u64, &[u8]), Flaw> {
+    split_u64(key, 0, "a version is cut short")
+}
+
+/// The number at the start of `bytes`, which are behind `offset` others, and what is behind it.
+fn split_u64<'b>(bytes: &'b [u8], offset: usize, what: &'static str) -> Result<(u64, &'b [u8]), Flaw> {
+    let (number, rest) = bytes.split_first_chunk().ok_or(Flaw { offset, what })?;
+    Ok((u64::from_be_bytes(*number), rest))
 }
 
 /// `flags | [expire_at_ms u64] | value`.
 pub fn encode_field_value(field: &FieldValue) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(9 + field.value.len());
-    bytes.put_u8(if field.expire_at_ms.is_some() { FIELD_EXPIRES } else { 0 });
-    if let Some(at) = field.expire_at_ms {
-        bytes.put_u64(at);
+    let mut bytes = Vec::with_capacity(1 + 8 * usize::from(field.expire_at_ms.is_some()) + field.value.len());
+    match field.expire_at_ms {
+        None => bytes.push(0),
+        Some(at) => {
+            bytes.push(FIELD_EXPIRES);
+            bytes.extend_from_slice(&at.to_be_bytes());
+        }
     }
-    bytes.put_slice(&field.value);
-    bytes.freeze()
+    bytes.extend_from_slice(&field.value);
+    bytes.into()
 }
 
 /// The inverse of [`encode_field_value`].
 pub fn decode_field_value(value: &Bytes) -> Result<FieldValue, Flaw> {
-    let mut reader = Reader::new(value);
-    let flags = reader.u8("flags are missing")?;
-    if flags & !FIELD_EXPIRES != 0 {
-        return Err(Flaw { offset: 0, what: "unknown flags" });
+    split_field_value(value).map(|(expire_at_ms, rest)| FieldValue { expire_at_ms, value: value.slice_ref(rest) })
+}
+
+/// As [`decode_field_value`].
+pub fn split_field_value(value: &[u8]) -> Result<(Option<u64>, &[u8]), Flaw> {
+    match value {
+        [0, rest @ ..] => Ok((None, rest)),
+        [FIELD_EXPIRES, rest @ ..] => split_u64(rest, 1, "an expiry is cut short").map(|(at, rest)| (Some(at), rest)),
+        [] => Err(Flaw { offset: 0, what: "flags are missing" }),
+        _ => Err(Flaw { offset: 0, what: "unknown flags" }),
     }
-    let expire_at_ms = if flags & FIELD_EXPIRES == 0 { None } else { Some(reader.u64("an expiry is cut short")?) };
-    Ok(FieldValue { expire_at_ms, value: reader.rest() })
 }
 
 /// The number by which scores are ordered: as unsigned numbers these stand in the order of the scores. Both zeros have the same
@@ -227,30 +250,33 @@ pub fn decode_score(value: &Bytes) -> Result<f64, Flaw> {
 
 /// Key and value of a score record: `version u64 | ordered score u64 | member` -> empty, or [`NEGATIVE_ZERO`].
 pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) {
-    let mut key = BytesMut::with_capacity(16 + member.len());
-    key.put_u64(version);
-    key.put_u64(encode_ordered_score(score));
-    key.put_slice(member);
+    let mut key = Vec::with_capacity(16 + member.len());
+    key.extend_from_slice(&version.to_be_bytes());
+    key.extend_from_slice(&encode_ordered_score(score).to_be_bytes());
+    key.extend_from_slice(member);
     let is_negative_zero = score == 0.0 && score.is_sign_negative();
-    (key.freeze(), Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
+    (key.into(), Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
 }
 
 /// The inverse of [`encode_scored`]: version, score, member.
 pub fn decode_scored(key: &Bytes, value: &Bytes) -> Result<(u64, f64, Bytes), Flaw> {
-    let mut reader = Reader::new(key);
-    let version = reader.u64("a version is cut short")?;
-    let not_a_score = reader.flaw("not the ordered form of a score");
-    let ordered = reader.u64("a score is cut short")?;
+    split_scored(key, value).map(|(version, score, member)| (version, score, key.slice_ref(member)))
+}
+
+/// As [`decode_scored`].
+pub fn split_scored<'k>(key: &'k [u8], value: &[u8]) -> Result<(u64, f64, &'k [u8]), Flaw> {
+    let (version, rest) = split_sub_key(key)?;
+    let (ordered, member) = split_u64(rest, 8, "a score is cut short")?;
     let score = decode_ordered_score(ordered);
     if score.is_nan() || encode_ordered_score(score) != ordered {
-        return Err(not_a_score);
+        return Err(Flaw { offset: 8, what: "not the ordered form of a score" });
     }
-    let exact = match value.as_ref() {
+    let exact = match value {
         b"" => score,
         NEGATIVE_ZERO if score == 0.0 => -0.0,
         _ => return Err(Flaw { offset: 0, what: "a score record's value says nothing known" }),
     };
-    Ok((version, exact, reader.rest()))
+    Ok((version, exact, member))
 }
 
 /// `version u64 | index u64`: the key of a list's element.
@@ -259,12 +285,12 @@ pub fn encode_element_key(version: u64, index: u64) -> Bytes {
 }
 
 /// The inverse of [`encode_element_key`]: version, index.
-pub fn decode_element_key(key: &Bytes) -> Result<(u64, u64), Flaw> {
-    let mut reader = Reader::new(key);
-    let version = reader.u64("a version is cut short")?;
-    let index = reader.u64("an index is cut short")?;
-    reader.end()?;
-    Ok((version, index))
+pub fn decode_element_key(key: &[u8]) -> Result<(u64, u64), Flaw> {
+    let (version, rest) = split_sub_key(key)?;
+    match split_u64(rest, 8, "an index is cut short")? {
+        (index, []) => Ok((version, index)),
+        _ => Err(Flaw { offset: 16, what: "trailing bytes" }),
+    }
 }
 
 /// `expire_at_ms u64 | space u32 | user key`: the key of an expiry record.

@@ -4,7 +4,6 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::layout::field_expiry::{self, FieldExpiries};
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey};
-use crate::types::distinct;
 use bytes::Bytes;
 
 /// A hash under change, stored by [`Change::finish`].
@@ -46,16 +45,25 @@ impl<'k> Change<'k> {
         }
     }
 
-    /// Fields as they are stored, each once and in byte order, read at once.
+    /// Fields as they are stored, read at once. No field comes twice.
     pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Vec<Stored>> {
-        let fields = distinct(fields);
-        let records: Vec<RecordKey> = fields.iter().map(|field| db.layout.field(self.at, &self.hash, field)).collect();
-        let values = if self.old.is_some() { db.transaction.get_many(&records)? } else { vec![None; records.len()] };
-        let stored = fields.into_iter().zip(records).zip(values).map(|((field, record), value)| {
-            let value = value.map_or(Ok(None), |value| db.layout.decode_field_value(&self.hash, &record.1, &value))?;
-            Ok(Stored { field: field.clone(), record, value })
-        });
-        stored.collect()
+        let record = |field: &Bytes| db.layout.field(self.at, &self.hash, field);
+        let mut all: Vec<Stored> =
+            fields.into_iter().map(|field| Stored { field: field.clone(), record: record(field), value: None }).collect();
+        let decode = |(_, key): &RecordKey, value: Option<Bytes>| {
+            value.map_or(Ok(None), |value| db.layout.decode_field_value(&self.hash, key, &value))
+        };
+        match all.as_mut_slice() {
+            _ if self.old.is_none() => {}
+            [only] => only.value = decode(&only.record, db.transaction.get(only.record.0, &only.record.1)?)?,
+            several => {
+                let records: Vec<RecordKey> = several.iter().map(|stored| stored.record.clone()).collect();
+                for (stored, value) in several.iter_mut().zip(db.transaction.get_many(&records)?) {
+                    stored.value = decode(&stored.record, value)?;
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Gives a field a value.

@@ -9,6 +9,7 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
 use crate::layout::{FieldValue, KeyAt};
+use crate::types::distinct;
 use crate::types::keys::ExpireOnly;
 use bytes::Bytes;
 
@@ -102,7 +103,7 @@ fn each<T: Copy>(
 ) -> Result<Vec<T>> {
     let Some(mut change) = Change::of(db, at)? else { return Ok(vec![absent; fields.len()]) };
     // One read for all of them: what is looked up below is known by then.
-    change.read(db, fields)?;
+    change.read(db, distinct(fields))?;
     let mut answers = Vec::with_capacity(fields.len());
     let mut is_changed = false;
     for field in fields {

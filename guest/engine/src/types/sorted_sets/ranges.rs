@@ -83,7 +83,7 @@ impl Selection {
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(Bytes, f64)) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(&[u8], f64)) -> Result<()> {
     match find(db, at)? {
         Some((_, set)) => walk(db, at, set, selection, visit),
         None => {
@@ -154,11 +154,11 @@ pub fn remove(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
         Range::Scores(..) => "zremrangebyscore",
         Range::Members(..) => "zremrangebylex",
     };
-    walk(db, at, set, &Selection::all_of(range), |member, score| members.push((member, score)))?;
+    walk(db, at, set, &Selection::all_of(range), |member, score| members.push((Bytes::copy_from_slice(member), score)))?;
     erase(db, at, (&old, set), &members, event)
 }
 
-fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(Bytes, f64)) -> Result<()> {
+fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(&[u8], f64)) -> Result<()> {
     let Selection { ref range, direction, offset, limit } = *selection;
     match range {
         Range::Ranks(first, last) => {
@@ -192,13 +192,17 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
 }
 
 /// Visits the next `limit` records of the score index.
-fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(Bytes, f64)) -> Result<()> {
-    for _ in 0..limit {
-        let Some(record) = walk.next(db.transaction)? else { break };
-        let (score, member) = db.layout.decode_scored(&record)?;
-        visit(member, score);
+fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(&[u8], f64)) -> Result<()> {
+    if limit == 0 {
+        return Ok(());
     }
-    Ok(())
+    let (layout, mut left) = (db.layout, limit);
+    walk.each(db.transaction, |record| {
+        let (score, member) = layout.lend_scored(record)?;
+        visit(&member, score);
+        left -= 1;
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })
 }
 
 /// Visits members from the first one that `begins` takes up to the next one that `goes_on` does not. Members that the offset leaves
@@ -209,28 +213,27 @@ fn pass_members(
     selection: &Selection,
     begins: &dyn Fn(&[u8]) -> bool,
     goes_on: &dyn Fn(&[u8]) -> bool,
-    mut visit: impl FnMut(Bytes, f64),
+    mut visit: impl FnMut(&[u8], f64),
 ) -> Result<()> {
     let Selection { offset, limit, .. } = *selection;
-    let mut position: Option<u64> = None;
-    while let Some(record) = walk.next(db.transaction)? {
-        let (score, member) = db.layout.decode_scored(&record)?;
+    let (layout, mut position) = (db.layout, None::<u64>);
+    walk.each(db.transaction, |record| {
+        let (score, member) = layout.lend_scored(record)?;
         let here = match position {
-            None if !begins(&member) => continue,
-            None if !goes_on(&member) => break,
+            None if !begins(&member) => return Ok(ControlFlow::Continue(())),
+            None if !goes_on(&member) => return Ok(ControlFlow::Break(())),
             None => 0,
             Some(before) => before.saturating_add(1),
         };
         position = Some(here);
-        if here < offset {
-            continue;
+        if here >= offset {
+            if here - offset >= limit || !goes_on(&member) {
+                return Ok(ControlFlow::Break(()));
+            }
+            visit(&member, score);
         }
-        if here - offset >= limit || !goes_on(&member) {
-            break;
-        }
-        visit(member, score);
-    }
-    Ok(())
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 /// Ranks that count from the first member, of what there is between two that may count from the last one.
