@@ -180,7 +180,7 @@ impl Drop for Heartbeats {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
     use orbweaver_engine::store::MemoryStore;

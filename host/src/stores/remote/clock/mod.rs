@@ -107,10 +107,11 @@ impl Watch {
             }
         }
         verdict.check().map_err(|error| format!("{error}; set it by NTP, or allow more with --max-clock-skew on every server"))?;
-        let look = move || match reference.compare(&clock) {
-            Ok(Some(skews)) => verdict.note(judge(&skews, max_skew), max_skew),
+        let look = move || {
             // A store that does not answer takes no writes either.
-            Ok(None) | Err(_) => {}
+            if let Ok(Some(skews)) = reference.compare(&clock) {
+                verdict.note(judge(&skews, max_skew), max_skew);
+            }
         };
         let background =
             Background::every("orbweaver-clock", LOOK_PERIOD, look).map_err(|error| format!("no thread for the clock: {error}"))?;
