@@ -392,7 +392,7 @@ fn what_does_not_expire_yet_costs_no_more_than_a_plain_hash() {
     }
     // The last record of the index tells that all fields are past their time.
     measured.client.wait_ms(11);
-    assert_eq!(measured.cost_of("EXISTS late"), (Cost { calls: 4, records_read: 2, ..Cost::default() }, ":0".into()));
+    assert_eq!(measured.cost_of("EXISTS late"), (Cost { calls: 4, reads: 2, records_read: 2, ..Cost::default() }, ":0".into()));
 }
 
 #[test]

@@ -61,8 +61,13 @@ fn a_change_of_a_large_sorted_set_reads_and_puts_one_record_more_for_each_place_
     small.client.run("ZADD z 12000 m12000 19999 m19999");
     for (command, reads, puts) in commands {
         let (in_small, in_large) = (small.cost_of(command).0, large.cost_of(command).0);
-        let more =
-            Cost { calls: in_small.calls + reads, records_read: in_small.records_read + reads, puts: in_small.puts + puts, ..in_small };
+        let more = Cost {
+            calls: in_small.calls + reads,
+            reads: in_small.reads + reads,
+            records_read: in_small.records_read + reads,
+            puts: in_small.puts + puts,
+            ..in_small
+        };
         assert_eq!(in_large, more, "{command}");
     }
 }
