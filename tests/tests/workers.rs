@@ -227,11 +227,11 @@ fn commands_on_connections_reach_all_workers() {
     let ids: Vec<String> = clients.iter_mut().map(|client| number(client, ["CLIENT", "ID"]).to_string()).collect();
     let refused = connect(address).read_reply().expect("the server answers");
     assert_eq!(text(&refused), "ERR max number of clients reached");
-    for asking in 0..4 {
-        let list = text(&ask(&mut clients[asking], ["CLIENT", "LIST"]));
+    for asking in &mut clients[..4] {
+        let list = text(&ask(asking, ["CLIENT", "LIST"]));
         let listed: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("id=")?.split(' ').next()).collect();
         assert_eq!(listed, ids);
-        assert_eq!(info(&mut clients[asking], "connected_clients"), 8);
+        assert_eq!(info(asking, "connected_clients"), 8);
     }
     clients[5].send_raw(b"BLPOP never 0\r\n").expect("the server listens");
     wait_until("a client waits", || info(&mut clients[0], "blocked_clients") == 1);
