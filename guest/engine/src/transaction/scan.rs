@@ -112,7 +112,7 @@ impl Transaction<'_> {
                     return Ok(());
                 }
             }
-            if self.next_stored(scan)?.is_none() {
+            if self.next_stored(scan, None)?.is_none() {
                 return Ok(());
             }
         }
@@ -121,7 +121,7 @@ impl Transaction<'_> {
     /// Moves on to the next record.
     fn step(&mut self, scan: &mut Scan) -> Result<Option<Place>, StoreError> {
         if !self.memory.overlay.touches(scan.keyspace) {
-            let stored = self.next_stored(scan)?;
+            let stored = self.next_stored(scan, None)?;
             if stored.is_some() {
                 scan.passed = stored;
                 scan.position += 1;
@@ -133,8 +133,9 @@ impl Transaction<'_> {
         if scan.rest.is_empty(order) {
             return Ok(None);
         }
-        let stored = self.next_stored(scan)?;
         let reverse = scan.direction == Direction::Reverse;
+        let own = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse).map(|(key, _)| key.clone());
+        let stored = self.next_stored(scan, own.as_deref())?;
         let set = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse);
         let own_first = match (stored.and_then(|position| scan.page.pieces(position)), set) {
             (Some((stored, _)), Some((own, _))) => {
@@ -156,17 +157,27 @@ impl Transaction<'_> {
     }
 
     /// Where in the page the store's next record is that the overlay says nothing about; it stays the next one until the position is
-    /// moved on.
-    fn next_stored(&mut self, scan: &mut Scan) -> Result<Option<usize>, StoreError> {
+    /// moved on. `None` also where the overlay's next record, `own`, comes before it: what is behind that is not read in vain.
+    fn next_stored(&mut self, scan: &mut Scan, own: Option<&[u8]>) -> Result<Option<usize>, StoreError> {
         let is_touched = self.memory.overlay.touches(scan.keyspace);
+        let (order, reverse) = (self.store.order(scan.keyspace), scan.direction == Direction::Reverse);
+        let own_is_reached = |key: &[u8]| {
+            own.is_some_and(|own| {
+                let stored = order.compare(key, own);
+                if reverse { stored.is_le() } else { stored.is_ge() }
+            })
+        };
         loop {
             while let Some((key, _)) = scan.page.pieces(scan.position) {
                 if !is_touched || !self.memory.overlay.decides(scan.keyspace, key) {
                     return Ok(Some(scan.position));
                 }
+                if own_is_reached(key) {
+                    return Ok(None);
+                }
                 scan.position += 1;
             }
-            if !scan.page.more || scan.unread.is_empty(self.store.order(scan.keyspace)) {
+            if !scan.page.more || scan.unread.is_empty(order) {
                 return Ok(None);
             }
             let limit = PageLimit::items(scan.next_items);
