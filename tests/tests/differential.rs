@@ -255,7 +255,7 @@ fn the_server_on_rocksdb_answers_as_redis_does() {
 #[test]
 fn redis_does_not_differ_from_itself_and_every_command_is_reached() {
     let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
-    let plan = Plan::new(60_000);
+    let plan = Plan::new(80_000);
     let summary = compare(&mut SocketTarget::new(one.address()), &mut SocketTarget::new(two.address()), &plan).expect("both servers live");
     assert_no_difference(&summary);
     for name in COMMANDS {
