@@ -134,10 +134,9 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let reverse = scan.direction == Direction::Reverse;
-        let own = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse).map(|(key, _)| key.clone());
-        let stored = self.next_stored(scan, own.as_deref())?;
-        let set = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse);
-        let own_first = match (stored.and_then(|position| scan.page.pieces(position)), set) {
+        let set = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse).map(|(key, value)| (key.clone(), value.clone()));
+        let stored = self.next_stored(scan, set.as_ref().map(|(own, _)| own.as_ref()))?;
+        let own_first = match (stored.and_then(|position| scan.page.pieces(position)), &set) {
             (Some((stored, _)), Some((own, _))) => {
                 let own = order.compare(own, stored);
                 if reverse { own.is_gt() } else { own.is_lt() }
@@ -146,8 +145,8 @@ impl Transaction<'_> {
             (Some(_), None) => false,
         };
         if let Some((key, value)) = set.filter(|_| own_first) {
-            scan.own = Some(Box::new((key.clone(), value.clone())));
-            Scan::pass(&mut scan.rest, scan.direction, key);
+            Scan::pass(&mut scan.rest, scan.direction, &key);
+            scan.own = Some(Box::new((key, value)));
             return Ok(Some(Place::Own));
         }
         scan.position += usize::from(stored.is_some());
