@@ -1,5 +1,6 @@
 //! The component: glue between the contracts in `wit/` and the engine, nothing else.
 
+mod allocator;
 mod environment;
 mod exports;
 mod memory;

@@ -110,7 +110,7 @@ impl Db<'_, '_> {
     /// # Errors
     /// Redis' error for a db number out of range.
     pub fn at_db(&self, index: usize, key: &Bytes) -> Result<KeyAt> {
-        let space = *self.catalog.spaces.get(index).ok_or(texts::DB_OUT_OF_RANGE)?;
+        let Some(&space) = self.catalog.spaces.get(index) else { return Err(texts::DB_OUT_OF_RANGE) };
         Ok(self.named.find(space, key).unwrap_or_else(|| KeyAt::new(space, key.clone())))
     }
 

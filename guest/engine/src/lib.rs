@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 
+mod arena;
 pub mod codec;
 pub mod command;
 pub mod db;

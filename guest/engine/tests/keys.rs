@@ -438,7 +438,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
 /// Stores a hash of `count` fields whose values are `value`.
 fn put_hash(db: &mut Db, at: &KeyAt, count: u64, value: &str) -> Meta {
     let pairs: Vec<_> = (0..count).map(|number| (format!("f{number}").into(), value.to_owned().into())).collect();
-    assert_eq!(hashes::set(db, at, &pairs), Ok(count));
+    assert_eq!(hashes::set(db, at, pairs.iter().map(|(field, value)| (field, value))), Ok(count));
     db.find(at).unwrap().unwrap()
 }
 

@@ -63,17 +63,15 @@ fn set_pairs(context: &mut Context) -> Result<u64> {
     if arguments.len() % 2 == 1 {
         return Err(wrong_arity(&String::from_utf8_lossy(context.arg(0)).to_ascii_lowercase()));
     }
-    let pair = |pair: &[Bytes]| if let [field, value] = pair { Some((field.clone(), value.clone())) } else { None };
-    let mut pairs: Vec<(Bytes, Bytes)> = Vec::with_capacity(arguments.len() / 2);
-    pairs.extend(arguments.chunks_exact(2).filter_map(pair));
     let at = context.db.at(context.arg(1))?;
-    hashes::set(&mut context.db, &at, &pairs)
+    let (pairs, _) = arguments.as_chunks();
+    hashes::set(&mut context.db, &at, pairs.iter().map(|[field, value]| (field, value)))
 }
 
 fn hsetnx(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
     let (field, value) = (context.arg(2).clone(), context.arg(3).clone());
-    let is_new = hashes::set_new(&mut context.db, &at, field, value)?;
+    let is_new = hashes::set_new(&mut context.db, &at, &field, &value)?;
     reply.integer(i64::from(is_new));
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::field_expiry::FieldExpiries;
 use super::lists::ListHead;
+use crate::arena;
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -77,10 +78,7 @@ impl KeyAt {
 /// `space (u32, big-endian) | name`. Space 0 is the engine's own.
 #[must_use]
 pub fn lock_key(space: u32, name: &[u8]) -> Bytes {
-    let mut bytes = Vec::with_capacity(4 + name.len());
-    bytes.extend_from_slice(&space.to_be_bytes());
-    bytes.extend_from_slice(name);
-    bytes.into()
+    arena::join([&space.to_be_bytes(), name])
 }
 
 /// What is stored under a user key, without the sub-records.

@@ -17,6 +17,9 @@ const MAX_PLAIN_INTEGER: f64 = 4_611_686_018_427_387_904.0;
 /// infinity or vanish to zero. The result is correctly rounded and may be subnormal.
 #[must_use]
 pub fn parse_double(text: &[u8]) -> Option<f64> {
+    if let Some(integer) = parse_short_integer(text) {
+        return Some(f64::from(integer));
+    }
     let literal = Literal::parse(text)?;
     let magnitude = match literal.magnitude {
         Magnitude::Infinity => f64::INFINITY,
@@ -38,6 +41,14 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
     Some(if literal.negative { -magnitude } else { magnitude })
 }
 
+/// Reads up to nine digits, of which most scores are.
+fn parse_short_integer(text: &[u8]) -> Option<u32> {
+    if text.is_empty() || text.len() > 9 {
+        return None;
+    }
+    text.iter().try_fold(0, |number, byte| Some(number * 10 + u32::from(byte.checked_sub(b'0').filter(|digit| *digit <= 9)?)))
+}
+
 /// Writes a double as Redis 7.2 does in replies, with RESP2 and RESP3 alike (`d2string`).
 ///
 /// * `inf`, `-inf` and `nan`; zero is `0` or `-0`.
@@ -48,10 +59,42 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
 ///   `1.5e-7`).
 #[must_use]
 pub fn format_double(value: f64) -> String {
+    lend_double(value, str::to_owned)
+}
+
+/// As [`format_double`], for who only looks at the text.
+pub fn lend_double<T>(value: f64, look: impl FnOnce(&str) -> T) -> T {
+    match to_integer(value) {
+        Some(integer) => look(itoa::Buffer::new().format(integer)),
+        None => look(&format_other(value)),
+    }
+}
+
+/// The integer that a double is, up to [`MAX_PLAIN_INTEGER`]; `None` where it is none, and for -0.
+fn to_integer(value: f64) -> Option<i64> {
+    if value == 0.0 {
+        return value.is_sign_positive().then_some(0);
+    }
+    if value.abs() < 1.0 || value.abs() > MAX_PLAIN_INTEGER || value.is_nan() {
+        return None;
+    }
+    let (bits, fraction_bits) = (value.to_bits(), DOUBLE.precision - 1);
+    let hidden_bit = 1_u64 << fraction_bits;
+    let significand = i64::try_from(bits & (hidden_bit - 1) | hidden_bit).ok()?;
+    // What the significand is to be multiplied by, or divided: a power of two.
+    let exponent = i64::try_from(bits >> fraction_bits & 0x7ff).ok()? + DOUBLE.min_exponent - 1;
+    let power = u32::try_from(exponent.unsigned_abs()).ok()?;
+    let magnitude = if exponent >= 0 { significand << power } else { significand >> power };
+    let is_whole = exponent >= 0 || significand.trailing_zeros() >= power;
+    is_whole.then_some(if value.is_sign_negative() { -magnitude } else { magnitude })
+}
+
+/// Writes what is no integer, -0, and integers above [`MAX_PLAIN_INTEGER`].
+fn format_other(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
     }
-    if value.is_infinite() || value.abs() <= MAX_PLAIN_INTEGER && value.trunc() == value {
+    if value.is_infinite() || value == 0.0 {
         // This format writes inf, -inf and -0 as Redis does.
         return format!("{value:.0}");
     }
@@ -116,6 +159,9 @@ mod tests {
             ("4e-324", f64::from_bits(1)),
             ("1.7976931348623157e308", f64::MAX),
             ("9007199254740993", 9_007_199_254_740_992.0),
+            ("007", 7.0),
+            ("999999999", 999_999_999.0),
+            ("0000000001", 1.0),
         ];
         for (text, value) in accepted {
             assert_eq!(parsed(text), Some(value), "{text:?}");
@@ -183,6 +229,13 @@ mod tests {
             (-0.0, "-0"),
             (3.0, "3"),
             (-17.0, "-17"),
+            (1.0, "1"),
+            (1.5, "1.5"),
+            (-4_611_686_018_427_387_904.0, "-4611686018427387904"),
+            (9_007_199_254_740_991.0, "9007199254740991"),
+            (-9_007_199_254_740_992.0, "-9007199254740992"),
+            (4_503_599_627_370_495.5, "4503599627370495.5"),
+            (4_503_599_627_370_497.0, "4503599627370497"),
             (1e17, "100000000000000000"),
             (4_611_686_018_427_387_904.0, "4611686018427387904"),
             (4_611_686_018_427_388_928.0, "4611686018427389000"),

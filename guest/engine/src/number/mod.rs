@@ -10,6 +10,6 @@ mod integer;
 mod literal;
 mod long_double;
 
-pub use double::{format_double, parse_double};
+pub use double::{format_double, lend_double, parse_double};
 pub use integer::{parse_i64, parse_u64};
 pub use long_double::LongDouble;

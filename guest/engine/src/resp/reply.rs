@@ -1,6 +1,6 @@
 //! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
 
-use crate::number::format_double;
+use crate::number::lend_double;
 
 /// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,11 @@ impl Reply {
     /// An empty buffer.
     pub fn new(protocol: Protocol) -> Self {
         Self { bytes: Vec::new(), protocol }
+    }
+
+    /// An empty buffer with room for so many bytes.
+    pub fn with_capacity(protocol: Protocol, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), protocol }
     }
 
     /// The version in which values are appended.
@@ -168,8 +173,10 @@ impl Reply {
     }
 
     /// A double; in RESP2 a bulk string of the same text.
+    // What loops over members do with scores is not to make them larger where no scores are wanted.
+    #[inline(never)]
     pub fn double(&mut self, number: f64) {
-        self.double_text(&format_double(number));
+        lend_double(number, |digits| self.double_text(digits));
     }
 
     /// A double in the caller's digits; in RESP2 a bulk string of the same text.
@@ -259,7 +266,7 @@ impl Reply {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn header(&mut self, marker: u8, number: impl itoa::Integer + TryInto<u8>) {
         // Most are short: these are appended at once, without a formatter.
         match number.try_into() {

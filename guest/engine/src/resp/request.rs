@@ -19,6 +19,9 @@ const MIN_ARG_BYTES: usize = 6;
 /// not parse its start over and over, small enough that an error in it shows soon.
 const MAX_LOOKAHEAD_BYTES: usize = 64 * 1024;
 
+/// Lengths up to about this are read without a search for the end of their line.
+const MAX_SHORT_LENGTH: i64 = 100_000_000;
+
 /// Room made for arguments before they are seen, whatever number is announced.
 const MAX_RESERVED_ARGS: usize = 1024;
 
@@ -132,24 +135,45 @@ fn parse_bulk(input: &Bytes, start: usize, limits: &RequestLimits) -> Result<(By
 
 /// Reads the line at `start`, a marker and a number: the number if it is one, and where the line behind it starts. `shortest` is the
 /// least number of bytes that what starts here can have.
+#[inline]
 fn read_length(input: &Bytes, start: usize, shortest: usize, limits: &RequestLimits, too_long: &str) -> Result<(Option<i64>, usize), Stop> {
     let line = input.get(start..).unwrap_or_default();
-    // Most lengths have few digits.
-    match *line {
-        [b'*' | b'$', digit @ b'0'..=b'9', b'\r', _, ..] => return Ok((Some(i64::from(digit - b'0')), start + 4)),
-        [b'*' | b'$', ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
-            return Ok((Some(i64::from(ten - b'0') * 10 + i64::from(one - b'0')), start + 5));
-        }
-        [b'*' | b'$', hundred @ b'1'..=b'9', ten @ b'0'..=b'9', one @ b'0'..=b'9', b'\r', _, ..] => {
-            let number = i64::from(hundred - b'0') * 100 + i64::from(ten - b'0') * 10 + i64::from(one - b'0');
-            return Ok((Some(number), start + 6));
-        }
-        _ => {}
+    match read_short_length(line) {
+        Some((number, bytes)) => Ok((Some(number), start + bytes)),
+        None => read_long_length(input, start, shortest, limits, too_long),
     }
+}
+
+#[cold]
+fn read_long_length(
+    input: &Bytes,
+    start: usize,
+    shortest: usize,
+    limits: &RequestLimits,
+    too_long: &str,
+) -> Result<(Option<i64>, usize), Stop> {
+    let line = input.get(start..).unwrap_or_default();
     match find_line_end(line, b'\r', limits, too_long)? {
         // The byte behind CR belongs to the line.
         Some(end) if end + 1 < line.len() => Ok((line.get(1..end).and_then(parse_i64), start + end + 2)),
         _ => Err(Stop::Incomplete { needed: (input.len() + 1).max(start + shortest) }),
+    }
+}
+
+/// Reads a line that is there as a whole and whose number has few digits, as most have: the number, and how many bytes the line has.
+#[inline]
+fn read_short_length(line: &[u8]) -> Option<(i64, usize)> {
+    let [b'*' | b'$', first @ b'0'..=b'9', rest @ ..] = line else { return None };
+    let (mut number, mut rest, mut bytes) = (i64::from(first - b'0'), rest, 4);
+    loop {
+        match rest {
+            [b'\r', _, ..] => return Some((number, bytes)),
+            [digit @ b'0'..=b'9', behind @ ..] if (1..MAX_SHORT_LENGTH).contains(&number) => {
+                number = number * 10 + i64::from(digit - b'0');
+                (rest, bytes) = (behind, bytes + 1);
+            }
+            _ => return None,
+        }
     }
 }
 

@@ -144,6 +144,8 @@ pub struct Engine {
     pub(crate) happened: Vec<Message>,
     /// What the last group's transaction has left for the next one to use.
     memory: Option<Box<Memory>>,
+    /// Between calls: room for the next group.
+    group: Vec<Job>,
 }
 
 impl Engine {
@@ -177,6 +179,7 @@ impl Engine {
             has_committed: false,
             happened: Vec::new(),
             memory: None,
+            group: Vec::new(),
         }
     }
 
@@ -240,7 +243,7 @@ impl Engine {
     pub fn exchange_once(&mut self, deliveries: &[Delivery]) -> Outcome {
         let now_ms = self.environment.now_us() / 1000;
         let mut answers = Answers::to(deliveries.iter().map(|delivery| delivery.connection));
-        let mut group: Vec<Job> = Vec::new();
+        let mut group = std::mem::take(&mut self.group);
         self.has_committed = false;
         self.waiters.time_out(now_ms);
         let happened = std::mem::take(&mut self.happened);
@@ -265,6 +268,7 @@ impl Engine {
             }
         }
         self.finish(&mut group, now_ms, &mut answers);
+        self.group = group;
         self.answer_waiters(&mut answers);
         self.reserve_ahead();
         self.close_connections(&mut answers);

@@ -23,6 +23,8 @@ use std::ops::Range;
 const MAX_ATTEMPTS: u32 = 100;
 /// A group whose changes are larger is committed before it goes on; or larger than half of what the store takes at once.
 const MAX_PENDING_BYTES: usize = 4 << 20;
+/// Room that is made for a reply before it is known; most are shorter.
+const EXPECTED_REPLY_BYTES: usize = 128;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
@@ -93,7 +95,8 @@ impl Engine {
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
     /// one, its halves are, down to single jobs.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Ran {
-        let (mut done, mut replies) = (Vec::with_capacity(jobs.len()), Reply::new(Protocol::Resp2));
+        let mut done = Vec::with_capacity(jobs.len());
+        let mut replies = Reply::with_capacity(Protocol::Resp2, jobs.len().saturating_mul(EXPECTED_REPLY_BYTES));
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
@@ -561,7 +564,8 @@ impl<'s> Runner<'_, 's> {
         let mut watched: Vec<Watched> = Vec::with_capacity(keys.len());
         for ((at, lock_key), revision) in places.into_iter().zip(lock_keys).zip(revisions) {
             let expire_at_ms = self.db(db).0.look_at(&at)?.and_then(|meta| meta.expire_at_ms);
-            watched.push(Watched { lock_key, revision: Some(revision), epoch, expire_at_ms });
+            // A copy: it outlives the transaction, whose keys share their memory.
+            watched.push(Watched { lock_key: Bytes::copy_from_slice(&lock_key), revision: Some(revision), epoch, expire_at_ms });
         }
         Ok(watched)
     }

@@ -4,6 +4,7 @@
 //! read once are kept, so that no record crosses the boundary twice within a transaction. [`Transaction::commit`] writes the
 //! overlay as one batch. [`Transaction::savepoint`] and [`Transaction::undo_to`] take back what a failed command did.
 
+mod expected;
 mod overlay;
 mod reads;
 mod scan;
@@ -13,8 +14,9 @@ mod tests;
 
 pub use scan::Scan;
 
-use crate::store::{Batch, KeyRange, Keyspace, Scope, Store, StoreError};
+use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};
 use bytes::Bytes;
+use expected::Expected;
 use overlay::Overlay;
 use reads::Reads;
 use std::ops::{Deref, DerefMut};
@@ -29,9 +31,12 @@ pub struct Transaction<'s> {
     store: Opened<'s>,
     /// Lock keys that records may be changed of, sorted; empty in read-only and exclusive transactions.
     lock_keys: Vec<Bytes>,
+    /// They are mostly asked for in the order in which they were declared.
+    expected: Expected,
     exclusive: bool,
     read_only: bool,
     epoch: u64,
+    limits: Limits,
     /// Whether a record that is read may be asked for again.
     keeps_reads: bool,
     memory: Box<Memory>,
@@ -116,13 +121,12 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::begin`] returns.
     pub fn begin_with(store: &'s mut dyn Store, scope: Scope, mut memory: Box<Memory>) -> Result<Self, StoreError> {
-        let scope = match scope {
-            Scope::Keys(mut keys) => {
-                keys.sort_unstable();
-                keys.dedup();
-                Scope::Keys(keys)
+        let (scope, expected) = match scope {
+            Scope::Keys(keys) if keys.len() > 1 => {
+                let (keys, expected) = expected::sort(keys);
+                (Scope::Keys(keys), Expected::new(expected))
             }
-            other => other,
+            other => (other, Expected::default()),
         };
         let epoch = store.begin(&scope)?;
         let (exclusive, read_only) = (scope == Scope::Exclusive, scope == Scope::Read);
@@ -131,8 +135,9 @@ impl<'s> Transaction<'s> {
             Scope::Read | Scope::Exclusive => Vec::new(),
         };
         memory.changed.resize(lock_keys.len(), false);
+        let limits = store.limits();
         let store = Opened { store, is_open: true };
-        Ok(Self { store, lock_keys, exclusive, read_only, epoch, keeps_reads: true, memory })
+        Ok(Self { store, lock_keys, expected, exclusive, read_only, epoch, limits, keeps_reads: true, memory })
     }
 
     /// Lets records that are read one by one not be kept: for who asks for each of them once.
@@ -169,7 +174,8 @@ impl<'s> Transaction<'s> {
     }
 
     fn position(&self, lock_key: &[u8]) -> Option<usize> {
-        self.lock_keys.binary_search_by(|key| key.as_ref().cmp(lock_key)).ok()
+        let expected = self.expected.find(|position| (self.lock_keys.get(position)? == lock_key).then_some(position));
+        expected.or_else(|| self.lock_keys.binary_search_by(|key| key.as_ref().cmp(lock_key)).ok())
     }
 
     /// The value of `key`, as this transaction has left it.
@@ -192,26 +198,37 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
-    pub fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        if let [(keyspace, key)] = keys {
-            return Ok(vec![self.get(*keyspace, key)?]);
+    pub fn get_many<'k, K>(&mut self, keys: K) -> Result<Vec<Option<Bytes>>, StoreError>
+    where
+        K: IntoIterator<Item = &'k (Keyspace, Bytes), IntoIter: ExactSizeIterator>,
+    {
+        let keys = keys.into_iter();
+        if keys.len() == 1 {
+            return keys.map(|(keyspace, key)| self.get(*keyspace, key)).collect();
         }
-        let mut values: Vec<Option<Option<Bytes>>> = keys.iter().map(|(keyspace, key)| self.known(*keyspace, key)).collect();
-        let unknown = || keys.iter().zip(&values).filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone());
-        let missing: Vec<(Keyspace, Bytes)> = unknown().collect();
-        if missing.is_empty() {
-            return Ok(values.into_iter().flatten().collect());
-        }
-        let mut found = self.store.get_many(&missing)?.into_iter();
-        let mut names = missing.into_iter();
-        for value in values.iter_mut().filter(|value| value.is_none()) {
-            let answer = found.next().ok_or_else(|| StoreError::Corrupt("get-many answered for fewer keys than asked".into()))?;
-            if let Some(record) = names.next() {
-                self.memory.reads.keep(record, answer.clone());
+        let (mut values, mut missing, mut places) = (Vec::with_capacity(keys.len()), Vec::new(), Vec::new());
+        for (place, record) in keys.enumerate() {
+            let known = self.known(record.0, &record.1);
+            if known.is_none() {
+                missing.push(record.clone());
+                places.push(place);
             }
-            *value = Some(answer);
+            values.push(known.flatten());
         }
-        Ok(values.into_iter().flatten().collect())
+        if missing.is_empty() {
+            return Ok(values);
+        }
+        let found = self.store.get_many(&missing)?;
+        if found.len() < missing.len() {
+            return Err(StoreError::Corrupt("get-many answered for fewer keys than asked".into()));
+        }
+        for ((place, record), value) in places.into_iter().zip(missing).zip(found) {
+            if let Some(own) = values.get_mut(place) {
+                own.clone_from(&value);
+            }
+            self.memory.reads.keep(record, value);
+        }
+        Ok(values)
     }
 
     /// Reads records in one call to the store: they will be asked for, one after the other. Those that come more than once are read once.
@@ -223,17 +240,7 @@ impl<'s> Transaction<'s> {
         if let [(keyspace, key)] = records.as_slice() {
             return self.get(*keyspace, key).map(|_| ());
         }
-        let mut by_name: Vec<((Keyspace, Bytes), usize)> = records.into_iter().zip(0..).collect();
-        by_name.sort_unstable();
-        let (mut names, mut expected) = (Vec::with_capacity(by_name.len()), vec![0; by_name.len()]);
-        for (name, position) in by_name {
-            if names.last() != Some(&name) {
-                names.push(name);
-            }
-            if let Some(number) = expected.get_mut(position) {
-                *number = names.len() - 1;
-            }
-        }
+        let (names, expected) = expected::sort(records);
         if !names.is_empty() {
             let values = self.store.get_many(&names)?;
             self.memory.reads.keep_ahead(names, values, expected);
@@ -248,7 +255,9 @@ impl<'s> Transaction<'s> {
 
     /// What is known of a record without asking the store.
     fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<Bytes>> {
-        self.memory.overlay.get(keyspace, key).or_else(|| self.memory.reads.get(keyspace, key).cloned())
+        let Memory { overlay, reads, .. } = &*self.memory;
+        let known = overlay.get(keyspace, key).or_else(|| reads.get(keyspace, key));
+        known.map(|value| value.cloned())
     }
 
     /// Stores `value` under `key`.
@@ -257,10 +266,9 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction, [`StoreError::TooLarge`] above the store's limits.
     pub fn put(&mut self, keyspace: Keyspace, key: Bytes, value: Bytes) -> Result<(), StoreError> {
         self.check_writable()?;
-        let limits = self.store.limits();
-        check_length("a key", key.len(), limits.max_key_bytes)?;
-        check_length("a value", value.len(), limits.max_value_bytes)?;
-        self.memory.overlay.set(keyspace, self.store.order(keyspace), key, Some(value));
+        check_length("a key", key.len(), self.limits.max_key_bytes)?;
+        check_length("a value", value.len(), self.limits.max_value_bytes)?;
+        self.memory.overlay.set(keyspace, || self.store.order(keyspace), key, Some(value));
         Ok(())
     }
 
@@ -281,7 +289,7 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction.
     pub fn delete(&mut self, keyspace: Keyspace, key: Bytes) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.memory.overlay.set(keyspace, self.store.order(keyspace), key, None);
+        self.memory.overlay.set(keyspace, || self.store.order(keyspace), key, None);
         Ok(())
     }
 
@@ -291,7 +299,7 @@ impl<'s> Transaction<'s> {
     /// [`StoreError::ReadOnly`] in a read-only transaction.
     pub fn delete_range(&mut self, keyspace: Keyspace, range: KeyRange) -> Result<(), StoreError> {
         self.check_writable()?;
-        self.memory.overlay.clear_range(keyspace, self.store.order(keyspace), range);
+        self.memory.overlay.clear_range(keyspace, || self.store.order(keyspace), range);
         Ok(())
     }
 
@@ -358,7 +366,7 @@ impl<'s> Transaction<'s> {
         if !self.memory.overlay.is_empty() {
             let Memory { overlay, batch, touched, .. } = &mut *self.memory;
             overlay.fill(batch)?;
-            let limits = self.store.limits();
+            let limits = self.limits;
             if batch.len() > limits.max_batch_ops {
                 return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
             }

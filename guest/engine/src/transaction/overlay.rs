@@ -126,20 +126,22 @@ impl Overlay {
         self.layers.iter().find(|layer| layer.keyspace == keyspace).filter(|layer| !layer.is_empty())
     }
 
-    /// The keyspace's layer in `layers`; `order` is that of the keyspace.
-    fn layer_mut(layers: &mut Vec<Layer>, keyspace: Keyspace, order: Order) -> Option<&mut Layer> {
+    /// The keyspace's layer in `layers`; `order` tells that of the keyspace.
+    fn layer_mut(layers: &mut Vec<Layer>, keyspace: Keyspace, order: impl FnOnce() -> Order) -> Option<&mut Layer> {
         let at = layers.partition_point(|layer| layer.keyspace < keyspace);
         if layers.get(at).is_none_or(|layer| layer.keyspace != keyspace) {
-            layers.insert(at, Layer { keyspace, order, points: Sorted::default(), cleared: Vec::new() });
+            layers.insert(at, Layer { keyspace, order: order(), points: Sorted::default(), cleared: Vec::new() });
         }
         layers.get_mut(at)
     }
 
     /// `Some(value)` where the overlay decides: set, deleted (`None` inside) or cleared (likewise).
-    pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<Bytes>> {
+    pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<&Bytes>> {
         let layer = self.layer(keyspace)?;
-        let (_, found) = find(&self.log, &layer.points, &layer.order.sort_key(key));
-        found.map(|(_, point)| point.value.clone()).or_else(|| layer.is_cleared(key).then_some(None))
+        match find(&self.log, &layer.points, &layer.order.sort_key(key)) {
+            (_, Some((_, point))) => Some(point.value.as_ref()),
+            _ => layer.is_cleared(key).then_some(None),
+        }
     }
 
     /// Whether the overlay decides what `key` holds.
@@ -148,10 +150,10 @@ impl Overlay {
             .is_some_and(|layer| find(&self.log, &layer.points, &layer.order.sort_key(key)).1.is_some() || layer.is_cleared(key))
     }
 
-    pub fn set(&mut self, keyspace: Keyspace, order: Order, key: Bytes, value: Option<Bytes>) {
+    pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
         let Self { log, layers, bytes } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
-        let sort_key = match order.sort_key(&key) {
+        let sort_key = match layer.order.sort_key(&key) {
             Cow::Borrowed(_) => None,
             Cow::Owned(sort_key) => Some(Bytes::from(sort_key)),
         };
@@ -166,7 +168,7 @@ impl Overlay {
         log.push(Change::Point(Point { keyspace, key, sort_key, value, before }));
     }
 
-    pub fn clear_range(&mut self, keyspace: Keyspace, order: Order, range: KeyRange) {
+    pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
         let Self { log, layers, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         // The start of a range is always part of it here, as in a batch.

@@ -1,16 +1,14 @@
 //! The records that a transaction has read: none crosses the boundary twice.
 
+use super::expected::Expected;
 use super::sorted::Sorted;
 use crate::store::Keyspace;
 use bytes::Bytes;
-use std::cell::Cell;
 
 /// Most records that are kept one by one; what is read ahead comes on top of them.
 const MAX_KEPT: usize = 4096;
 /// So many are looked through one after the other: a group of one command reads no more.
 const MAX_UNSORTED: usize = 8;
-/// How many of those to come are looked at before a record is searched for.
-const MAX_AHEAD: usize = 3;
 
 /// A record's place in the store.
 type Name = (Keyspace, Bytes);
@@ -25,38 +23,21 @@ pub struct Reads {
     expected: Vec<Expected>,
 }
 
-/// Records that will be asked for one after the other.
-#[derive(Debug)]
-struct Expected {
-    /// Their numbers. One that is named several times is here as often.
-    numbers: Vec<usize>,
-    /// Behind the one that was asked for last.
-    next: Cell<usize>,
-}
-
-impl Expected {
-    /// The number of the record that `is_it`, if it is among the next ones.
-    fn find(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
-        let ahead = self.numbers.iter().enumerate().skip(self.next.get()).take(MAX_AHEAD);
-        let (place, number) = ahead.into_iter().find(|(_, number)| is_it(**number))?;
-        // Whoever names a record may ask for it twice.
-        self.next.set(place);
-        Some(*number)
-    }
-}
-
 impl Reads {
     /// What was read; `None` where the record was not.
-    pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<&Option<Bytes>> {
-        let record = |number: usize| self.records.get(number).filter(|((of, name), _)| *of == keyspace && name == key);
+    pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<&Bytes>> {
+        let value_of = |number: usize| {
+            let ((of, name), value) = self.records.get(number)?;
+            (*of == keyspace && name == key).then_some(value.as_ref())
+        };
         if self.sorted.is_empty() {
-            return (0..self.records.len()).find_map(record).map(|(_, value)| value);
+            return (0..self.records.len()).find_map(value_of);
         }
-        if let Some(number) = self.expected.iter().find_map(|expected| expected.find(|number| record(number).is_some())) {
-            return record(number).map(|(_, value)| value);
+        if let Some(value) = self.expected.iter().find_map(|expected| expected.find(value_of)) {
+            return Some(value);
         }
         let place = self.sorted.place(|number| self.comes_before(number, keyspace, key));
-        record(self.sorted.get(place)?).map(|(_, value)| value)
+        value_of(self.sorted.get(place)?)
     }
 
     fn comes_before(&self, number: usize, keyspace: Keyspace, key: &[u8]) -> bool {
@@ -77,13 +58,16 @@ impl Reads {
         let first = self.records.len();
         expected.iter_mut().for_each(|number| *number += first);
         self.records.extend(names.into_iter().zip(values));
+        if first == 0 && self.records.len() > MAX_UNSORTED {
+            (0..self.records.len()).for_each(|number| self.sorted.push(number));
+        }
         self.sort();
-        self.expected.push(Expected { numbers: expected, next: Cell::new(0) });
+        self.expected.push(Expected::new(expected));
     }
 
     /// Begins with the first of those that were read ahead again.
     pub fn rewind(&self) {
-        self.expected.iter().for_each(|expected| expected.next.set(0));
+        self.expected.iter().for_each(Expected::rewind);
     }
 
     /// Sorts what is not sorted yet.
@@ -128,7 +112,7 @@ mod tests {
             reads.keep(name(number), value(number));
         }
         for number in 0..1000 {
-            assert_eq!(reads.get(name(number).0, &name(number).1), Some(&value(number)));
+            assert_eq!(reads.get(name(number).0, &name(number).1), Some(value(number).as_ref()));
             assert_eq!(reads.get(Keyspace(3), &name(number).1), None);
         }
     }
@@ -143,12 +127,12 @@ mod tests {
             for turn in [0, 1, 2] {
                 let asked: Vec<&Name> = if turn == 1 { names.iter().rev().collect() } else { names.iter().collect() };
                 for (keyspace, key) in asked {
-                    assert_eq!((reads.get(*keyspace, key), reads.get(*keyspace, key)), (Some(&None), Some(&None)));
+                    assert_eq!((reads.get(*keyspace, key), reads.get(*keyspace, key)), (Some(None), Some(None)));
                 }
                 assert_eq!(reads.get(Keyspace(0), b"other"), None);
             }
             reads.rewind();
-            assert_eq!(reads.get(names[0].0, &names[0].1), Some(&None));
+            assert_eq!(reads.get(names[0].0, &names[0].1), Some(None));
         }
     }
 }

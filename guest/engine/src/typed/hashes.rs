@@ -93,8 +93,8 @@ impl Perform for Operation {
             }
             Action::Length => Outcome::Count(hashes::len(db, &at)?),
             Action::Exists(field) => Outcome::Flag(hashes::get(db, &at, field)?.is_some()),
-            Action::Set(pairs) => Outcome::Count(hashes::set(db, &at, pairs)?),
-            Action::SetIfAbsent(field, value) => Outcome::Flag(hashes::set_new(db, &at, field.clone(), value.clone())?),
+            Action::Set(pairs) => Outcome::Count(hashes::set(db, &at, pairs.iter().map(|(field, value)| (field, value)))?),
+            Action::SetIfAbsent(field, value) => Outcome::Flag(hashes::set_new(db, &at, field, value)?),
             Action::Remove(fields) => Outcome::Count(hashes::remove(db, &at, fields)?),
             Action::Increment(field, by) => Outcome::Integer(hashes::add_integer(db, &at, field, *by)?),
             Action::IncrementFloat(field, by) => {

@@ -99,7 +99,7 @@ impl Action {
         Ok(match self {
             Self::Add(members) => Outcome::Count(sets::add(db, at, members)?),
             Self::Remove(members) => Outcome::Count(sets::remove(db, at, members)?),
-            Self::Contains(member) => Outcome::Flag(sets::contains(db, at, std::slice::from_ref(member))? == [true]),
+            Self::Contains(member) => Outcome::Flag(sets::has(db, at, member)?),
             Self::ContainsMany(members) => Outcome::Flags(sets::contains(db, at, members)?),
             Self::Members => {
                 sets::each(db, at, |member| list.push(member))?;

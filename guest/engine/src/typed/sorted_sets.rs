@@ -152,7 +152,7 @@ impl Action {
             }
             Self::Increment(member, by, condition) => {
                 not_nan([*by])?;
-                Outcome::Score(sorted_sets::increment(db, at, member.clone(), *by, *condition)?)
+                Outcome::Score(sorted_sets::increment(db, at, member, *by, *condition)?)
             }
             Self::Score(member) => Outcome::Score(sorted_sets::score(db, at, member)?),
             Self::Scores(members) => Outcome::Scores(sorted_sets::scores(db, at, members)?),

@@ -78,8 +78,9 @@ pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&LentField<'_>)
     let mut walk = db.layout.fields(at, &hash, &Names::ALL).walk(Direction::Forward, expected);
     let (layout, now_ms) = (db.layout, db.now_ms);
     walk.each(db.transaction, |record| {
-        if let Some(field) = layout.lend_field(&hash, record)?.filter(|field| !field.is_expired(now_ms)) {
-            visit(&field);
+        match layout.lend_field(&hash, record)? {
+            Some(field) if !field.is_expired(now_ms) => visit(&field),
+            _ => {}
         }
         Ok(ControlFlow::Continue(()))
     })
@@ -89,13 +90,18 @@ pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&LentField<'_>)
 ///
 /// # Errors
 /// See the module.
-pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
+pub fn set<'p>(db: &mut Db, at: &KeyAt, pairs: impl IntoIterator<Item = (&'p Bytes, &'p Bytes)>) -> Result<u64> {
     let mut change = Change::of_or_new(db, at)?;
-    // By field, the last value of each first.
-    let mut latest: Vec<&(Bytes, Bytes)> = pairs.iter().rev().collect();
-    latest.sort_by(|(a, _), (b, _)| a.cmp(b));
-    latest.dedup_by(|(a, _), (b, _)| a == b);
-    let stored = change.read(db, latest.iter().map(|(field, _)| field))?;
+    let mut latest: Vec<(&Bytes, &Bytes)> = pairs.into_iter().collect();
+    latest.sort_by_key(|(field, _)| *field);
+    latest.dedup_by(|later, kept| {
+        let is_same = later.0 == kept.0;
+        if is_same {
+            *kept = *later;
+        }
+        is_same
+    });
+    let stored = change.read(db, latest.iter().map(|(field, _)| *field))?;
     let mut added = 0;
     for (stored, (_, value)) in stored.into_iter().zip(latest) {
         added += u64::from(stored.live(db.now_ms).is_none());
@@ -110,11 +116,11 @@ pub fn set(db: &mut Db, at: &KeyAt, pairs: &[(Bytes, Bytes)]) -> Result<u64> {
 ///
 /// # Errors
 /// See the module.
-pub fn set_new(db: &mut Db, at: &KeyAt, field: Bytes, value: Bytes) -> Result<bool> {
-    if get(db, at, &field)?.is_some() {
+pub fn set_new(db: &mut Db, at: &KeyAt, field: &Bytes, value: &Bytes) -> Result<bool> {
+    if get(db, at, field)?.is_some() {
         return Ok(false);
     }
-    set(db, at, &[(field, value)])?;
+    set(db, at, [(field, value)])?;
     Ok(true)
 }
 

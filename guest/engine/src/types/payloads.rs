@@ -103,7 +103,7 @@ fn restore_hash(db: &mut Db, at: &KeyAt, mut fields: Vec<Field>) -> Result<()> {
     if pairs.is_empty() {
         return Ok(());
     }
-    hashes::set(db, at, &pairs)?;
+    hashes::set(db, at, pairs.iter().map(|(field, value)| (field, value)))?;
     for field in fields {
         if let Some(expire_at_ms) = field.expire_at_ms {
             expiry::expire(db, at, &[field.name], expire_at_ms, ExpireOnly::default())?;

@@ -39,6 +39,17 @@ pub fn contains(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<Vec<bool>>
     }
 }
 
+/// Whether `member` is in the set.
+///
+/// # Errors
+/// See the module.
+pub fn has(db: &mut Db, at: &KeyAt, member: &[u8]) -> Result<bool> {
+    let Some((_, set)) = find(db, at)? else { return Ok(false) };
+    let (keyspace, key) = db.layout.member(at, &set, member);
+    let value = db.transaction.get(keyspace, &key)?;
+    is_there(db, &set, &key, value)
+}
+
 /// Hands every member to `visit`, in byte order.
 ///
 /// # Errors
@@ -198,10 +209,7 @@ fn with_records<'m>(db: &Db, at: &KeyAt, set: &Collection, members: &'m [Bytes])
 /// Those of the members, each once and in byte order, that are in the set, or that are not.
 fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Result<Vec<Recorded<'m>>> {
     let mut chosen = with_records(db, at, set, members);
-    let values = match chosen.as_slice() {
-        [(_, record)] => db.transaction.get_many(std::slice::from_ref(record))?,
-        several => db.transaction.get_many(&several.iter().map(|(_, record)| record.clone()).collect::<Vec<_>>())?,
-    };
+    let values = db.transaction.get_many(chosen.iter().map(|(_, record)| record))?;
     let (mut values, mut failure) = (values.into_iter(), Ok(()));
     chosen.retain(|(_, (_, key))| match is_there(db, set, key, values.next().flatten()) {
         Ok(is_there) => is_there == present,

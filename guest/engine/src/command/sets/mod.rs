@@ -85,7 +85,9 @@ fn scard(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 fn sismember(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    are_members(context)?.into_iter().for_each(|is_member| reply.integer(i64::from(is_member)));
+    let at = context.db.at(context.arg(1))?;
+    let member = context.arg(2).clone();
+    reply.integer(i64::from(sets::has(&mut context.db, &at, &member)?));
     Ok(())
 }
 

@@ -89,7 +89,7 @@ fn add(context: &mut Context, reply: &mut Reply, mut options: Options) -> Result
     let at = context.db.at(context.arg(1))?;
     match pairs.as_slice() {
         [(increment, member)] if options.increment => {
-            let sum = sorted_sets::increment(&mut context.db, &at, member.clone(), *increment, condition)?;
+            let sum = sorted_sets::increment(&mut context.db, &at, member, *increment, condition)?;
             reply_score(reply, sum);
         }
         pairs => {

@@ -4,7 +4,7 @@ use super::{Shape, reply_score};
 use crate::command::options::{draw_with, is_word, length};
 use crate::command::{Context, reply_value, scan};
 use crate::error::{Result, texts};
-use crate::number::format_double;
+use crate::number::lend_double;
 use crate::resp::reply::Reply;
 use crate::scan::Step;
 use crate::session::wrong_arity;
@@ -106,7 +106,7 @@ pub(super) fn zscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
     for (member, score) in &step.elements {
         reply.bulk(member);
         // A text in RESP3 too.
-        reply.text(&format_double(*score));
+        lend_double(*score, |digits| reply.text(digits));
     }
     Ok(())
 }

@@ -168,9 +168,10 @@ impl<T: ArrayRecords> ListAlgorithm for T {
     ) -> Result<()> {
         let expected = ranks.end - ranks.start;
         let Walk { ref mut scan, mut ranks, .. } = Walk::new(self, at, list, ranks, Direction::Forward, expected)?;
+        let head = head(list)?;
         transaction.each(scan, |key, element| {
             let Some(rank) = ranks.next() else { return Ok(ControlFlow::Break(())) };
-            if self.decode_element(key)? != index(list, rank)? {
+            if self.decode_element(key)? != head.saturating_add(rank) {
                 return Err(missing(self, at, list, rank)?);
             }
             visit(element);
@@ -279,18 +280,26 @@ fn head(list: &Collection) -> Result<u64> {
 }
 
 fn index(list: &Collection, rank: u64) -> Result<u64> {
-    head(list)?.checked_add(rank).ok_or(INDEX_OVERFLOW)
+    within(head(list)?.checked_add(rank))
+}
+
+/// An index, where there is one. (`ok_or` would make the error in any case, and drop it: that shows in loops over elements.)
+fn within(index: Option<u64>) -> Result<u64> {
+    match index {
+        Some(index) => Ok(index),
+        None => Err(INDEX_OVERFLOW),
+    }
 }
 
 /// The head of the list with room for one more at an end.
 fn grown(list: &Collection, end: End) -> Result<Collection> {
     let head = head(list)?;
     let head = match end {
-        End::Head => head.checked_sub(1).ok_or(INDEX_OVERFLOW)?,
+        End::Head => within(head.checked_sub(1))?,
         End::Tail => head,
     };
-    let count = list.count.checked_add(1).ok_or(INDEX_OVERFLOW)?;
-    head.checked_add(count).ok_or(INDEX_OVERFLOW)?;
+    let count = within(list.count.checked_add(1))?;
+    within(head.checked_add(count))?;
     Ok(Collection { list: ListHead::Array { head }, count, ..*list })
 }
 

@@ -1,13 +1,14 @@
 //! The keyspace `field-expiry`: when which field expires, by hash, and which hash has the next one that does.
 
 use super::{Orbweaver, corrupt, keyspace};
+use crate::arena;
 use crate::codec::{Flaw, Reader};
 use crate::error::Result;
 use crate::layout::field_expiry::FieldIndex;
 use crate::layout::{KeyAt, Meta, RecordKey, RecordRange};
 use crate::store::KeyRange;
 use crate::transaction::Transaction;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 /// First byte of the key of a field that expires.
 pub const FIELD: u8 = 1;
@@ -63,12 +64,7 @@ pub fn decode(key: &Bytes) -> std::result::Result<FieldExpiry, Flaw> {
 }
 
 fn encode_key(kind: u8, first: u64, second: u64, rest: &[u8]) -> Bytes {
-    let mut key = BytesMut::with_capacity(17 + rest.len());
-    key.put_u8(kind);
-    key.put_u64(first);
-    key.put_u64(second);
-    key.put_slice(rest);
-    key.freeze()
+    arena::join([&[kind], &first.to_be_bytes(), &second.to_be_bytes(), rest])
 }
 
 /// The records of a hash's fields.

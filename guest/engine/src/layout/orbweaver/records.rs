@@ -1,5 +1,6 @@
 //! The records of the layout `orbweaver`, byte for byte: `docs/format.md` is their specification. Encoders stand beside decoders.
 
+use crate::arena;
 use crate::codec::{Flaw, Reader};
 use crate::layout::field_expiry::FieldExpiries;
 use crate::layout::lists::ListHead;
@@ -96,8 +97,10 @@ pub fn encode_meta(meta: &Meta) -> Bytes {
             16 + 8 * usize::from(collection.kind == Kind::List) + 16 * usize::from(collection.expiries.is_some())
         }
     };
-    // As many as there will be: bytes are handed on without moving where no room is left over.
-    let mut bytes = Vec::with_capacity(2 + expiry_bytes + value_bytes);
+    arena::bytes(2 + expiry_bytes + value_bytes, |bytes| write_meta(bytes, meta))
+}
+
+fn write_meta(bytes: &mut BytesMut, meta: &Meta) {
     bytes.put_u8(kind_number(meta.kind()));
     let expiries = meta.collection().and_then(|collection| collection.expiries);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
@@ -126,7 +129,6 @@ pub fn encode_meta(meta: &Meta) -> Bytes {
             }
         }
     }
-    bytes.into()
 }
 
 /// The inverse of [`encode_meta`].
@@ -172,10 +174,7 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
 
 /// `version u64 | rest`: the key of every sub-record.
 pub fn encode_sub_key(version: u64, rest: &[u8]) -> Bytes {
-    let mut bytes = Vec::with_capacity(8 + rest.len());
-    bytes.extend_from_slice(&version.to_be_bytes());
-    bytes.extend_from_slice(rest);
-    bytes.into()
+    arena::join([&version.to_be_bytes(), rest])
 }
 
 /// The inverse of [`encode_sub_key`].
@@ -196,16 +195,10 @@ fn split_u64<'b>(bytes: &'b [u8], offset: usize, what: &'static str) -> Result<(
 
 /// `flags | [expire_at_ms u64] | value`.
 pub fn encode_field_value(field: &FieldValue) -> Bytes {
-    let mut bytes = Vec::with_capacity(1 + 8 * usize::from(field.expire_at_ms.is_some()) + field.value.len());
     match field.expire_at_ms {
-        None => bytes.push(0),
-        Some(at) => {
-            bytes.push(FIELD_EXPIRES);
-            bytes.extend_from_slice(&at.to_be_bytes());
-        }
+        None => arena::join([&[0], &field.value]),
+        Some(at) => arena::join([&[FIELD_EXPIRES], &at.to_be_bytes(), &field.value]),
     }
-    bytes.extend_from_slice(&field.value);
-    bytes.into()
 }
 
 /// The inverse of [`encode_field_value`].
@@ -237,7 +230,7 @@ pub fn decode_ordered_score(ordered: u64) -> f64 {
 
 /// `score f64`: the value of a sorted set's member. Never NaN.
 pub fn encode_score(score: f64) -> Bytes {
-    Bytes::copy_from_slice(&score.to_bits().to_be_bytes())
+    arena::join([&score.to_bits().to_be_bytes()])
 }
 
 /// The inverse of [`encode_score`].
@@ -250,12 +243,9 @@ pub fn decode_score(value: &Bytes) -> Result<f64, Flaw> {
 
 /// Key and value of a score record: `version u64 | ordered score u64 | member` -> empty, or [`NEGATIVE_ZERO`].
 pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) {
-    let mut key = Vec::with_capacity(16 + member.len());
-    key.extend_from_slice(&version.to_be_bytes());
-    key.extend_from_slice(&encode_ordered_score(score).to_be_bytes());
-    key.extend_from_slice(member);
+    let key = arena::join([&version.to_be_bytes(), &encode_ordered_score(score).to_be_bytes(), member]);
     let is_negative_zero = score == 0.0 && score.is_sign_negative();
-    (key.into(), Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
+    (key, Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
 }
 
 /// The inverse of [`encode_scored`]: version, score, member.

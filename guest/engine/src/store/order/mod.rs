@@ -50,6 +50,7 @@ impl Order {
     /// A byte string whose plain byte order among sort keys is this order among keys. Keys that the order takes for equal have
     /// the same one.
     #[must_use]
+    #[inline]
     pub fn sort_key(self, key: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Self::Bytes => Cow::Borrowed(key),

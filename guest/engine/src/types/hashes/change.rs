@@ -17,13 +17,13 @@ pub(super) struct Change<'k> {
 }
 
 /// A field as it is stored: its name, its record, and its value, past its time or not; `None` where there is none.
-pub(super) struct Stored {
-    pub field: Bytes,
+pub(super) struct Stored<'f> {
+    field: &'f Bytes,
     record: RecordKey,
     pub value: Option<FieldValue>,
 }
 
-impl Stored {
+impl Stored<'_> {
     /// The value, unless it is past its time.
     pub fn live(&self, now_ms: u64) -> Option<&FieldValue> {
         self.value.as_ref().filter(|value| !value.is_expired(now_ms))
@@ -46,41 +46,36 @@ impl<'k> Change<'k> {
     }
 
     /// Fields as they are stored, read at once. No field comes twice.
-    pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Vec<Stored>> {
+    pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Vec<Stored<'f>>> {
         let record = |field: &Bytes| db.layout.field(self.at, &self.hash, field);
-        let mut all: Vec<Stored> =
-            fields.into_iter().map(|field| Stored { field: field.clone(), record: record(field), value: None }).collect();
-        let decode = |(_, key): &RecordKey, value: Option<Bytes>| {
-            value.map_or(Ok(None), |value| db.layout.decode_field_value(&self.hash, key, &value))
-        };
-        match all.as_mut_slice() {
-            _ if self.old.is_none() => {}
-            [only] => only.value = decode(&only.record, db.transaction.get(only.record.0, &only.record.1)?)?,
-            several => {
-                let records: Vec<RecordKey> = several.iter().map(|stored| stored.record.clone()).collect();
-                for (stored, value) in several.iter_mut().zip(db.transaction.get_many(&records)?) {
-                    stored.value = decode(&stored.record, value)?;
-                }
+        let mut all: Vec<Stored<'f>> = fields.into_iter().map(|field| Stored { field, record: record(field), value: None }).collect();
+        if self.old.is_none() {
+            return Ok(all);
+        }
+        let values = db.transaction.get_many(all.iter().map(|stored| &stored.record))?;
+        for (stored, value) in all.iter_mut().zip(values) {
+            if let Some(value) = value {
+                stored.value = db.layout.decode_field_value(&self.hash, &stored.record.1, &value)?;
             }
         }
         Ok(all)
     }
 
     /// Gives a field a value.
-    pub fn put(&mut self, db: &mut Db, stored: Stored, new: &FieldValue) -> Result<()> {
+    pub fn put(&mut self, db: &mut Db, stored: Stored<'_>, new: &FieldValue) -> Result<()> {
         let Stored { field, record, value: old } = stored;
         self.hash = self.hash.changed_by(u64::from(old.is_none()), 0);
-        self.move_expiry(db, &field, old.and_then(|old| old.expire_at_ms), new.expire_at_ms)?;
-        db.layout.write_field(db.transaction, self.at, &self.hash, &field, record, Some(new))
+        self.move_expiry(db, field, old.and_then(|old| old.expire_at_ms), new.expire_at_ms)?;
+        db.layout.write_field(db.transaction, self.at, &self.hash, field, record, Some(new))
     }
 
     /// Removes a field, where it is there.
-    pub fn remove(&mut self, db: &mut Db, stored: Stored) -> Result<()> {
+    pub fn remove(&mut self, db: &mut Db, stored: Stored<'_>) -> Result<()> {
         let Stored { field, record, value } = stored;
         let Some(old) = value else { return Ok(()) };
         self.hash = self.hash.changed_by(0, 1);
-        self.move_expiry(db, &field, old.expire_at_ms, None)?;
-        db.layout.write_field(db.transaction, self.at, &self.hash, &field, record, None)
+        self.move_expiry(db, field, old.expire_at_ms, None)?;
+        db.layout.write_field(db.transaction, self.at, &self.hash, field, record, None)
     }
 
     fn move_expiry(&mut self, db: &mut Db, field: &[u8], old: Option<u64>, new: Option<u64>) -> Result<()> {

@@ -10,6 +10,7 @@
 //! first is kept, and shown. (Redis forgets it in its small encoding and shows it in the large one.)
 
 pub mod algebra;
+mod change;
 pub mod ranges;
 pub(crate) mod ranks;
 
@@ -23,7 +24,7 @@ use crate::layout::{Body, Collection, Cut, KeyAt, Kind, Meta, RecordKey};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use change::Change;
 
 pub(crate) const SUM_IS_NAN: Error = Error::client("ERR resulting score is not a number (NaN)");
 
@@ -109,7 +110,10 @@ pub fn scores(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<Vec<Option<f
 /// # Errors
 /// See the module.
 pub fn score(db: &mut Db, at: &KeyAt, member: &Bytes) -> Result<Option<f64>> {
-    Ok(scores(db, at, std::slice::from_ref(member))?.into_iter().next().flatten())
+    match find(db, at)? {
+        Some((_, set)) => score_in(db, at, set, member),
+        None => Ok(None),
+    }
 }
 
 /// The rank of a member, 0 being the first in `direction`, and its score; `None` where there is no such member.
@@ -118,8 +122,7 @@ pub fn score(db: &mut Db, at: &KeyAt, member: &Bytes) -> Result<Option<f64>> {
 /// See the module.
 pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Result<Option<(u64, f64)>> {
     let Some((_, set)) = db.find_counted(at, Kind::SortedSet)? else { return Ok(None) };
-    let scores = scores_in(db, at, set, std::slice::from_ref(member))?;
-    let Some(score) = scores.into_iter().next().flatten() else { return Ok(None) };
+    let Some(score) = score_in(db, at, set, member)? else { return Ok(None) };
     Ok(Some((ranks::of(db, at, set, member, score, direction)?, score)))
 }
 
@@ -129,49 +132,15 @@ pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Re
 /// # Errors
 /// See the module.
 pub fn add(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition) -> Result<Added> {
-    change(db, at, pairs, condition, "zadd")
-}
-
-fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition, event: &'static str) -> Result<Added> {
     let found = find(db, at)?;
     if found.is_none() && condition.members == Members::Existing {
         return Ok(Added::default());
     }
-    let (old, set) = match found {
-        Some((old, set)) => (Some(old), set),
-        None => (None, db.new_collection(at, Kind::SortedSet)?),
-    };
-    let members: Vec<Bytes> = distinct(pairs.iter().map(|(_, member)| member)).into_iter().cloned().collect();
-    let before = if old.is_some() { scores_in(db, at, set, &members)? } else { vec![None; members.len()] };
-    let mut after: BTreeMap<&Bytes, Option<f64>> = members.iter().zip(before.iter().copied()).collect();
-    let mut done = Added::default();
+    let mut change = Change::of(db, at, found, pairs.iter().map(|(_, member)| member))?;
     for (score, member) in pairs {
-        let Some(current) = after.get_mut(member).filter(|current| condition.allows(**current, *score)) else { continue };
-        match current {
-            None => done.added += 1,
-            Some(current) if current == score => continue,
-            Some(_) => done.updated += 1,
-        }
-        *current = Some(*score);
+        change.set(member, *score, condition);
     }
-    if done == Added::default() {
-        return Ok(done);
-    }
-    let changed = || after.iter().zip(&before).filter(|((_, after), before)| after.map(f64::to_bits) != before.map(f64::to_bits));
-    for ((member, after), before) in changed() {
-        if after.is_some() {
-            let record = db.layout.member(at, &set, member);
-            db.layout.write_score(db.transaction, at, &set, member, record, *before, *after)?;
-        }
-    }
-    let new = ranks::follow(db, set, set.changed_by(done.added, 0), || {
-        let moves = changed()
-            .flat_map(|((member, after), before)| [before.map(|score| (score, *member, false)), after.map(|score| (score, *member, true))]);
-        moves.flatten().collect()
-    })?;
-    write(db, at, old.as_ref(), new)?;
-    db.notify(Classes::SORTED_SET, event, at);
-    Ok(done)
+    change.finish(db, "zadd")
 }
 
 /// Adds to the score of a member, and returns the sum; a member that is not there counts as 0. `None`, and nothing changed, where
@@ -179,8 +148,13 @@ fn change(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition,
 ///
 /// # Errors
 /// See the module; `ERR resulting score is not a number (NaN)` for a sum of opposite infinities.
-pub fn increment(db: &mut Db, at: &KeyAt, member: Bytes, increment: f64, condition: Condition) -> Result<Option<f64>> {
-    let current = score(db, at, &member)?;
+pub fn increment(db: &mut Db, at: &KeyAt, member: &Bytes, increment: f64, condition: Condition) -> Result<Option<f64>> {
+    let found = find(db, at)?;
+    if found.is_none() && condition.members == Members::Existing {
+        return Ok(None);
+    }
+    let mut change = Change::of(db, at, found, [member])?;
+    let current = change.score(member);
     let sum = current.map_or(increment, |current| current + increment);
     if sum.is_nan() && condition.members != Members::New {
         return Err(SUM_IS_NAN);
@@ -188,7 +162,8 @@ pub fn increment(db: &mut Db, at: &KeyAt, member: Bytes, increment: f64, conditi
     if !condition.allows(current, sum) {
         return Ok(None);
     }
-    change(db, at, &[(sum, member)], Condition::default(), "zincr")?;
+    change.set(member, sum, Condition::default());
+    change.finish(db, "zincr")?;
     Ok(Some(sum))
 }
 
@@ -301,6 +276,14 @@ pub fn scan(db: &mut Db, positions: &mut Positions, at: &KeyAt, cursor: u64, fil
 
 fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
     db.find_collection(at, Kind::SortedSet)
+}
+
+fn score_in(db: &mut Db, at: &KeyAt, set: Collection, member: &[u8]) -> Result<Option<f64>> {
+    let (keyspace, key) = db.layout.member(at, &set, member);
+    match db.transaction.get(keyspace, &key)? {
+        Some(value) => db.layout.decode_score(&set, &key, &value),
+        None => Ok(None),
+    }
 }
 
 fn scores_in(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<Option<f64>>> {
