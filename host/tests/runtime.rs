@@ -5,7 +5,7 @@ use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver};
 use orbweaver_engine::resp::Value;
 use orbweaver_engine::store::MemoryStore;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn component() -> &'static Component {
     static COMPONENT: OnceLock<Component> = OnceLock::new();
@@ -127,4 +127,20 @@ fn a_wait_ends_when_its_time_is_up_or_another_connection_pushes() {
     assert_eq!(one(&mut orbweaver, 2, "BLPOP list 0"), "");
     let replies = exchange(&mut orbweaver, &[(3, "RPUSH list a")]);
     assert_eq!(replies, [(":1".into(), false), ("*2 $4 list $1 a".into(), false)]);
+}
+
+#[test]
+fn a_call_that_reads_the_store_all_the_time_ends_at_its_deadline_and_the_server_goes_on() {
+    let store = MemoryStore::new();
+    let mut filling = open(&store, Orbweaver::builder());
+    let pairs: String = (0..20_000).map(|n| format!(" key:{n} {n}")).collect();
+    assert_eq!(one(&mut filling, 1, &format!("MSET{pairs}")), "+OK");
+    drop(filling);
+    let mut orbweaver = open(&store, Orbweaver::builder().deadline(Duration::from_millis(20)));
+    let start = Instant::now();
+    let (reply, close) = exchange(&mut orbweaver, &[(1, &"KEYS *none\n".repeat(100))]).remove(0);
+    assert!(reply.ends_with("-ERR internal: the call took longer than 20ms") && close, "{reply}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert_eq!(orbweaver.traps(), 1);
+    assert_eq!(one(&mut orbweaver, 2, "DBSIZE\nGET key:19999\nSET key:19999 new\nGET key:19999"), ":20000 $5 19999 +OK $3 new");
 }

@@ -3,9 +3,6 @@
 use super::bindings::OrbweaverPre;
 use super::config::config;
 use super::imports::{self, State};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, ProfilingStrategy};
 
@@ -15,18 +12,18 @@ pub const fn wasm() -> &'static [u8] {
     include_bytes!(concat!(env!("OUT_DIR"), "/orbweaver.wasm"))
 }
 
-/// The same, compiled for this kind of machine when the host was built.
-const PRECOMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/orbweaver.cwasm"));
+/// The same with checks in its loops, by which its calls have deadlines: what runs here. Only compiled where the code below does not
+/// fit the machine, and 3 MB of the executable for that case.
+const CHECKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/checked.wasm"));
 
-/// How often the clock of deadlines ticks.
-pub(super) const TICK: Duration = Duration::from_millis(10);
+/// [`CHECKED`], compiled for this kind of machine when the host was built.
+const PRECOMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/checked.cwasm"));
 
 /// The component, ready to be instantiated any number of times. Cheap to clone; instances may live on any thread.
 #[derive(Clone)]
 pub struct Component {
     pub(super) engine: Engine,
     pub(super) instance_pre: OrbweaverPre<State>,
-    _ticker: Arc<Ticker>,
 }
 
 impl Component {
@@ -51,13 +48,12 @@ impl Component {
         let engine = Engine::new(config)?;
         let component = match precompiled(&engine) {
             Ok(component) => component,
-            Err(_) => wasmtime::component::Component::new(&engine, wasm())?,
+            Err(_) => wasmtime::component::Component::new(&engine, CHECKED)?,
         };
         let mut linker = Linker::new(&engine);
         imports::add_to_linker(&mut linker)?;
         let instance_pre = OrbweaverPre::new(linker.instantiate_pre(&component)?)?;
-        let ticker = Arc::new(Ticker::start(engine.clone()));
-        Ok(Self { engine, instance_pre, _ticker: ticker })
+        Ok(Self { engine, instance_pre })
     }
 }
 
@@ -65,29 +61,4 @@ impl Component {
 fn precompiled(engine: &Engine) -> wasmtime::Result<wasmtime::component::Component> {
     // SAFETY: the bytes come from `Engine::precompile_component` in build.rs and are part of this executable.
     unsafe { wasmtime::component::Component::deserialize(engine, PRECOMPILED) }
-}
-
-/// Moves the epoch on, by which deadlines are counted, until the last clone of the component is gone.
-struct Ticker {
-    stopped: Arc<AtomicBool>,
-}
-
-impl Ticker {
-    fn start(engine: Engine) -> Self {
-        let stopped = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stopped);
-        std::thread::spawn(move || {
-            while !seen.load(Ordering::Relaxed) {
-                std::thread::sleep(TICK);
-                engine.increment_epoch();
-            }
-        });
-        Self { stopped }
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
 }

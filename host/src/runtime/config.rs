@@ -6,8 +6,6 @@ pub fn config() -> wasmtime::Config {
     config.wasm_component_model(true);
     // No function of the contracts is async; without it each crossing costs half (docs/decisions.md).
     config.concurrency_support(false);
-    // Deadlines: a counter that is compared, cheaper than counting instructions.
-    config.epoch_interruption(true);
     config.cranelift_opt_level(wasmtime::OptLevel::Speed);
     config
 }

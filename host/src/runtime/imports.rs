@@ -1,4 +1,4 @@
-//! What the component imports: the store, the clock, randomness, and a line for its last words.
+//! What the component imports: the store, the clock, randomness, a line for its last words, and the end of a call that is late.
 
 use super::bindings::orbweaver::engine::log;
 use super::bindings::orbweaver::kv::store as wit;
@@ -6,8 +6,9 @@ use super::bindings::wasi::{clocks::wall_clock, random::random};
 use bytes::Bytes;
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use std::time::{Duration, Instant};
 use wasmtime::component::{HasSelf, Linker};
-use wasmtime::{StoreLimits, StoreLimitsBuilder};
+use wasmtime::{StoreContextMut, StoreLimits, StoreLimitsBuilder};
 
 /// What belongs to one instance.
 pub struct State {
@@ -23,13 +24,30 @@ pub struct State {
     pub panic: Option<String>,
     /// How much memory it may have.
     pub limits: StoreLimits,
+    /// How long one call may take.
+    pub deadline: Duration,
+    /// When the call under way is late. Never, where there is no such time.
+    pub late_at: Option<Instant>,
 }
 
 impl State {
     /// The state of a new instance.
-    pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize) -> Self {
+    pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize, deadline: Duration) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
-        Self { store, environment, commits: 0, imports: 0, panic: None, limits }
+        Self { store, environment, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
+    }
+
+    /// A call begins.
+    pub fn start_the_clock(&mut self) {
+        self.late_at = Instant::now().checked_add(self.deadline);
+    }
+
+    /// Asked by the component from time to time, see `tools/component/src/deadline.rs`. An error is a trap.
+    fn check_deadline(&self) -> wasmtime::Result<()> {
+        if self.late_at.is_some_and(|late_at| Instant::now() >= late_at) {
+            wasmtime::bail!("the call took longer than {}", humantime::format_duration(self.deadline));
+        }
+        Ok(())
     }
 }
 
@@ -38,7 +56,9 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wit::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
     wall_clock::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
     random::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
-    log::add_to_linker::<State, HasSelf<State>>(linker, imported)
+    log::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
+    let check = |state: StoreContextMut<'_, State>, (): ()| state.data().check_deadline();
+    linker.instance("orbweaver:host/deadline")?.func_wrap("check", check)
 }
 
 /// Each import asks for the state once, when it is called.

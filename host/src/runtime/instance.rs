@@ -1,7 +1,7 @@
 //! One instance of the component: its memory, its deadline, and calls that may end in a trap.
 
 use super::bindings::Orbweaver as Exports;
-use super::component::{Component, TICK};
+use super::component::Component;
 use super::imports::State;
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::store::Store;
@@ -49,7 +49,6 @@ impl std::error::Error for CallError {}
 pub struct Instance {
     wasm: wasmtime::Store<State>,
     exports: Exports,
-    deadline_ticks: u64,
     calls: u64,
 }
 
@@ -61,19 +60,15 @@ impl Instance {
         environment: Box<dyn Environment + Send>,
         options: &Options,
     ) -> Result<Self, (CallError, Box<State>)> {
-        let mut wasm = wasmtime::Store::new(&component.engine, State::new(store, environment, options.memory_bytes));
+        let mut wasm = wasmtime::Store::new(&component.engine, State::new(store, environment, options.memory_bytes, options.deadline));
         wasm.limiter(|state| &mut state.limits);
-        wasm.epoch_deadline_trap();
         // What crosses in one call is limited by the component's memory and by the host's limit on requests.
         wasm.set_hostcall_fuel(usize::MAX);
-        let ticks = options.deadline.as_micros().div_ceil(TICK.as_micros()).saturating_add(1);
-        let deadline_ticks = u64::try_from(ticks).unwrap_or(u64::MAX / 2);
-        wasm.set_epoch_deadline(deadline_ticks);
         let exports = match component.instance_pre.instantiate(&mut wasm) {
             Ok(exports) => exports,
             Err(error) => return Err((CallError::Trapped(format!("{error:#}")), Box::new(wasm.into_data()))),
         };
-        let mut instance = Self { wasm, exports, deadline_ticks, calls: 0 };
+        let mut instance = Self { wasm, exports, calls: 0 };
         let settings = options.settings.clone();
         let opened = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_open(wasm, &settings));
         match opened.and_then(|opened| opened.map_err(CallError::Refused)) {
@@ -84,7 +79,7 @@ impl Instance {
 
     /// Calls an export under the deadline.
     pub fn call<T>(&mut self, call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>) -> Result<T, CallError> {
-        self.wasm.set_epoch_deadline(self.deadline_ticks);
+        self.wasm.data_mut().start_the_clock();
         self.calls += 1;
         call(&self.exports, &mut self.wasm).map_err(|trap| {
             let panic = self.wasm.data_mut().panic.take();

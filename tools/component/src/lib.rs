@@ -1,9 +1,17 @@
 //! Builds the component: for the host, which carries it, and for the release artefacts.
 
+pub mod deadline;
+
 use std::env;
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
+
+/// The library of the package `orbweaver-guest`.
+const GUEST: &str = "orbweaver_guest";
+
+/// The allocator and what frees results are 6 functions with loops; the engine has thousands.
+const MAX_UNCHECKED: usize = 16;
 
 /// Builds the component from the package `orbweaver-guest` of `workspace`, with a cargo of its own and a target directory of its
 /// own: cargo cannot build a package for another target as a dependency.
@@ -20,7 +28,20 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
     if !cargo.status()?.success() {
         return Err("the component did not build; is the target there? rustup target add wasm32-unknown-unknown".into());
     }
-    encode(target_dir, "orbweaver_guest")
+    encode(target_dir, GUEST)
+}
+
+/// The component that [`build`] has built into `target_dir`, with [checks](deadline) in its loops. Only hosts that give it
+/// [`deadline::CHECK`] can run it.
+///
+/// # Errors
+/// For people: it was not built, it is not what checks can be put into, or more than the allocator would be left without.
+pub fn encode_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let checked = deadline::with_checks(&read(target_dir, GUEST)?)?;
+    if checked.unchecked.len() > MAX_UNCHECKED {
+        return Err(format!("loops without checks, in what the canonical ABI's functions reach: {}", checked.unchecked.join(", ")).into());
+    }
+    wrap(&checked.module)
 }
 
 /// Makes a component of a library that was built for `wasm32-unknown-unknown` with the profile `component`.
@@ -28,8 +49,15 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
 /// # Errors
 /// For people: the library was not built, or it imports what its WIT packages do not have.
 pub fn encode(target_dir: &Path, library: &str) -> Result<Vec<u8>, Box<dyn Error>> {
-    let module = std::fs::read(target_dir.join(format!("wasm32-unknown-unknown/component/{library}.wasm")))?;
-    Ok(wit_component::ComponentEncoder::default().validate(true).module(&module)?.encode()?)
+    wrap(&read(target_dir, library)?)
+}
+
+fn read(target_dir: &Path, library: &str) -> std::io::Result<Vec<u8>> {
+    std::fs::read(target_dir.join(format!("wasm32-unknown-unknown/component/{library}.wasm")))
+}
+
+fn wrap(module: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    Ok(wit_component::ComponentEncoder::default().validate(true).module(module)?.encode()?)
 }
 
 /// A cargo that does not hear what was meant for the build around it: flags, targets, and wrappers such as clippy's.
