@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use orbweaver::stores::rocksdb::{Durability, RocksHandle, RocksOptions, RocksStore};
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -331,6 +332,21 @@ fn change_accounts(handle: &mut RocksHandle, accounts: &[Bytes], round: usize) {
     handle.commit(&batch, &[0, 1]).unwrap();
 }
 
+/// The values of whole structures, in small pages.
+fn scanned(handle: &mut RocksHandle, structures: &[&[u8]]) -> Vec<Option<Bytes>> {
+    let (data, mut values) = (data(handle), Vec::new());
+    for structure in structures {
+        let mut range = KeyRange::prefix(structure);
+        loop {
+            let page = handle.scan(data, &range, Direction::Forward, PageLimit::items(3)).unwrap();
+            let Some((last, _)) = page.records().last() else { break };
+            values.extend(page.records().map(|(_, value)| Some(value)));
+            range = KeyRange { start: last.to_vec(), after_start: true, ..range };
+        }
+    }
+    values
+}
+
 #[test]
 fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
     let directory = tempfile::tempdir().unwrap();
@@ -338,7 +354,7 @@ fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
     let accounts: Vec<Bytes> = (0..10).map(|number| Bytes::from(format!("account{}:{number}", number % 2))).collect();
     change_accounts(&mut store.handle(), &accounts, 0);
     // All of them first: while there is one only, it reads without a snapshot.
-    let [writers, readers] = [(); 2].map(|()| [(); 2].map(|()| store.handle()));
+    let (writers, readers) = ([(); 2].map(|()| store.handle()), [(); 3].map(|()| store.handle()));
     std::thread::scope(|scope| {
         for (writer, mut handle) in writers.into_iter().enumerate() {
             let accounts = &accounts;
@@ -353,7 +369,8 @@ fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
                     handle.begin(&Scope::Read).unwrap();
                     let values = match reader {
                         0 => handle.get_many(&names).unwrap(),
-                        _ => accounts.iter().map(|account| handle.get(data, account).unwrap()).collect(),
+                        1 => accounts.iter().map(|account| handle.get(data, account).unwrap()).collect(),
+                        _ => scanned(&mut handle, &[b"account0", b"account1"]),
                     };
                     handle.rollback();
                     let sum: i64 =
@@ -363,4 +380,80 @@ fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
             });
         }
     });
+}
+
+/// The keys that a scan of the structure `queue_1:` finds: all pages of a range.
+fn keys_of(handle: &mut RocksHandle, range: &KeyRange, direction: Direction, items: u32) -> Vec<Vec<u8>> {
+    let (data, mut range, mut keys) = (data(handle), range.clone(), Vec::new());
+    loop {
+        let page = handle.scan(data, &range, direction, PageLimit::items(items)).unwrap();
+        keys.extend(page.records().map(|(key, _)| key.to_vec()));
+        let Some(last) = keys.last().filter(|_| page.more) else { return keys };
+        match direction {
+            Direction::Forward => range = KeyRange { start: last.clone(), after_start: true, ..range },
+            Direction::Reverse => range.end = Some(last.clone()),
+        }
+    }
+}
+
+#[test]
+fn scans_among_many_dead_records_find_what_is_there_in_every_state() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, durability: Durability::Os, ..RocksOptions::default() };
+    let store = RocksStore::open(directory.path(), options).unwrap();
+    let (mut writer, mut reader) = (store.handle(), store.handle());
+    let data = data(&mut writer);
+    let key = |number: usize| format!("queue_1:{number:06}").into_bytes();
+    let (mut model, mut old) = (BTreeSet::new(), BTreeSet::new());
+    reader.begin(&Scope::Read).unwrap();
+    let mut noise = 7_usize;
+    let mut random = |below: usize| {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (noise >> 33) % below
+    };
+    for step in 0..400 {
+        // Now at the back, now anywhere; taken from the front, from the back, or from the middle.
+        let added: Vec<Vec<u8>> = (0..60).map(|number| if step % 3 == 0 { key(random(30_000)) } else { key(step * 60 + number) }).collect();
+        let mut taken = Vec::new();
+        model.extend(added.iter().cloned());
+        for _ in 0..random(120).min(model.len()) {
+            let place = [0, model.len() - 1, random(model.len())][step / 7 % 3];
+            let gone = model.iter().nth(place).cloned().unwrap();
+            model.remove(&gone);
+            taken.push(gone);
+        }
+        write(&mut writer, |batch| added.iter().for_each(|key| batch.put(data, key, b"v").unwrap())).unwrap();
+        write(&mut writer, |batch| taken.iter().for_each(|key| batch.delete(data, key).unwrap())).unwrap();
+        let (one, other) = (key(random(30_000)), key(random(30_000)));
+        let some = KeyRange::between(one.as_slice().min(&other), one.as_slice().max(&other));
+        let items = u32::try_from(1 + random(40)).unwrap();
+        writer.begin(&Scope::Read).unwrap();
+        for (handle, expected) in [(&mut reader, &old), (&mut writer, &model)] {
+            for range in [&KeyRange::prefix(b"queue_1:"), &some] {
+                let mut within: Vec<Vec<u8>> =
+                    expected.iter().filter(|key| **key >= range.start && Some(*key) < range.end.as_ref()).cloned().collect();
+                assert_eq!(keys_of(handle, range, Direction::Forward, items), within, "step {step}");
+                within.reverse();
+                assert_eq!(keys_of(handle, range, Direction::Reverse, items), within, "step {step}, backwards");
+            }
+        }
+        writer.rollback();
+        if step % 5 == 0 {
+            reader.rollback();
+            reader.begin(&Scope::Read).unwrap();
+            old.clone_from(&model);
+        }
+    }
+}
+
+#[test]
+fn every_keyspace_is_written_early_where_it_is_full_of_tombstones() {
+    let directory = tempfile::tempdir().unwrap();
+    let keyspaces = open(directory.path()).keyspaces().unwrap();
+    let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let newest = names.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-")).max().unwrap();
+    let settings = std::fs::read_to_string(newest).unwrap();
+    for setting in ["memtable_op_scan_flush_trigger=2000", "memtable_avg_op_scan_flush_trigger=8"] {
+        assert_eq!(settings.matches(setting).count(), keyspaces.len(), "{setting}");
+    }
 }

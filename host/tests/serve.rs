@@ -116,7 +116,7 @@ fn info_tells_of_the_server() {
         "maxclients:77".into(),
         "durability:os".into(),
         "store:rocksdb".into(),
-        "record_cache_size:67108864".into(),
+        "record_cache_size:134217728".into(),
     ] {
         assert!(info.lines().any(|shown| shown == line), "{line} is not in {info}");
     }

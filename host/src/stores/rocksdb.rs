@@ -10,15 +10,19 @@
 mod commit;
 mod database;
 mod directory;
+mod gaps;
 mod handle;
 mod journal;
 mod layout;
+mod marks;
 mod merges;
 mod options;
 mod orders;
+mod question;
 mod reclaim;
 mod recognition;
 mod record_cache;
+mod scan;
 
 pub use handle::RocksHandle;
 pub use layout::Layout;

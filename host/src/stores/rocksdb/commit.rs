@@ -79,7 +79,7 @@ impl State<'_> {
             let keyspace = self.keyspace(op.keyspace())?;
             // Where nothing has been put, there is nothing to delete.
             let (Some(family), Some(out)) = (&keyspace.family, writes.batches.get_mut(keyspace.database)) else { continue };
-            writes.changes.extend(keyspace.cached.map(|space| change(space, &op)));
+            writes.changes.extend(keyspace.cached.map(|space| change(space, keyspace.filter_prefix.is_some(), &op)));
             match op {
                 BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
                 BatchOp::Delete { key, .. } => out.delete_cf(family, key),
@@ -187,10 +187,10 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
 }
 
 /// What an operation is for the cache of records.
-fn change<'b>(space: u32, op: &BatchOp<'b>) -> Change<'b> {
+fn change<'b>(space: u32, scanned: bool, op: &BatchOp<'b>) -> Change<'b> {
     match *op {
-        BatchOp::Put { key, value, .. } => Change::Record { space, key, value: Some(value) },
-        BatchOp::Delete { key, .. } => Change::Record { space, key, value: None },
+        BatchOp::Put { key, value, .. } => Change::Record { space, scanned, key, value: Some(value) },
+        BatchOp::Delete { key, .. } => Change::Record { space, scanned, key, value: None },
         BatchOp::DeleteRange { start, end, .. } => Change::Range { space, start, end },
     }
 }

@@ -3,9 +3,7 @@
 use super::{Db, Inner, LIMITS, Shared, options, read_error};
 use crate::stores::locks::Held;
 use bytes::Bytes;
-use orbweaver_engine::store::{
-    Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError, prefix_end,
-};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
 use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 use std::sync::Arc;
@@ -58,16 +56,16 @@ pub(super) struct OpenKeyspace<'db> {
     pub family_name: String,
     /// `None` where it was not there when the transaction began: there are no records.
     pub family: Option<Arc<BoundColumnFamily<'db>>>,
-    filter_prefix: Option<usize>,
+    pub filter_prefix: Option<usize>,
     /// Its number in the cache of records. Only byte order says by the bytes alone which keys are the same.
     pub cached: Option<u32>,
 }
 
 /// A keyspace, and how the transaction's state of it is read.
-struct View<'s, 'db> {
-    db: &'db Db,
-    family: &'s Arc<BoundColumnFamily<'db>>,
-    read: ReadOptions,
+pub(super) struct View<'s, 'db> {
+    pub db: &'db Db,
+    pub family: &'s Arc<BoundColumnFamily<'db>>,
+    pub read: ReadOptions,
 }
 
 impl<'db> State<'db> {
@@ -121,7 +119,7 @@ impl<'db> State<'db> {
     }
 
     /// How the transaction's state of a keyspace is read; `None` where it holds nothing because it is not there.
-    fn view<'s>(&'s self, keyspace: &'s OpenKeyspace<'db>) -> Option<View<'s, 'db>> {
+    pub fn view<'s>(&'s self, keyspace: &'s OpenKeyspace<'db>) -> Option<View<'s, 'db>> {
         let (db, family) = (self.database(keyspace)?, keyspace.family.as_ref()?);
         let mut read = ReadOptions::default();
         if !self.snapshots.is_empty() {
@@ -180,61 +178,6 @@ impl<'db> State<'db> {
         }
         Ok(values)
     }
-
-    fn scan(&self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        let keyspace = self.keyspace(keyspace)?;
-        let mut page = PageBuilder::new(limit);
-        let mut first = range.start.clone();
-        if range.after_start && keyspace.order == Order::Bytes {
-            // The smallest key behind another one. The other orders have no such thing: there the first key is passed over.
-            first.push(0);
-        }
-        let Some(View { db, family, mut read }) = self.view(keyspace) else { return Ok(page.finish(false)) };
-        if range.end.as_ref().is_some_and(|end| keyspace.order.compare(end, &first).is_le()) {
-            return Ok(page.finish(false));
-        }
-        read.set_total_order_seek(direction == Direction::Reverse || !within_prefix(&first, range.end.as_deref(), keyspace.filter_prefix));
-        // Both bounds: tombstones outside of the range are not walked over.
-        if !first.is_empty() {
-            read.set_iterate_lower_bound(first.as_slice());
-        }
-        if let Some(end) = &range.end {
-            read.set_iterate_upper_bound(end.as_slice());
-        }
-        let mut records = db.raw_iterator_cf_opt(family, read);
-        match direction {
-            Direction::Forward if first.is_empty() => records.seek_to_first(),
-            Direction::Forward => records.seek(&first),
-            Direction::Reverse => records.seek_to_last(),
-        }
-        let is_passed =
-            |key: &[u8]| range.after_start && keyspace.order != Order::Bytes && keyspace.order.compare(key, &range.start).is_eq();
-        while let Some((key, value)) = records.item() {
-            if is_passed(key) {
-                match direction {
-                    Direction::Forward => records.next(),
-                    Direction::Reverse => break,
-                }
-                continue;
-            }
-            if page.is_full() || !page.push(key, value) {
-                return Ok(page.finish(true));
-            }
-            match direction {
-                Direction::Forward => records.next(),
-                Direction::Reverse => records.prev(),
-            }
-        }
-        records.status().map_err(|error| read_error(&error))?;
-        Ok(page.finish(false))
-    }
-}
-
-/// Whether every key of the range begins with the same bytes, as many as the filters know.
-pub(super) fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usize>) -> bool {
-    let prefix = filter_prefix.and_then(|length| first.get(..length));
-    let behind = prefix.and_then(prefix_end);
-    matches!((end, behind), (Some(end), Some(behind)) if end <= behind.as_slice())
 }
 
 fn no_transaction() -> StoreError {
@@ -326,7 +269,7 @@ impl Store for RocksHandle {
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        self.read(|state, _| state.scan(keyspace, range, direction, limit))
+        self.read(|state, last| state.scan(keyspace, range, direction, limit, last))
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {

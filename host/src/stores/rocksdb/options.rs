@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::{merges, orders};
-use orbweaver_engine::store::Order;
+use orbweaver_engine::store::{Order, prefix_end};
 use rocksdb::{BlockBasedOptions, Cache, ChecksumType, DBCompressionType, Options, SliceTransform, WriteBufferManager};
 
 /// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
@@ -26,7 +26,7 @@ pub struct RocksOptions {
     pub durability: Durability,
     /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
     pub block_cache_bytes: usize,
-    /// Memory for single records that were read or written lately, in bytes; 0 for none. Default: 64 MiB.
+    /// Memory for records, and for pages of collections, that were read lately, in bytes; 0 for none. Default: 128 MiB.
     pub record_cache_bytes: usize,
     /// What a keyspace collects in memory before it writes a file, in bytes. All keyspaces together take up to four times as much.
     /// Default: 32 MiB.
@@ -48,7 +48,7 @@ impl Default for RocksOptions {
             layout: Layout::Orbweaver,
             durability: Durability::EverySecond,
             block_cache_bytes: 256 << 20,
-            record_cache_bytes: 64 << 20,
+            record_cache_bytes: 128 << 20,
             write_buffer_bytes: 32 << 20,
             max_open_files: 1000,
             reclaim_bytes: 32 << 20,
@@ -68,6 +68,17 @@ pub const PREFIX_BYTES: usize = 8;
 pub fn filter_prefix(layout: Layout, keyspace: &str) -> Option<usize> {
     (layout == Layout::Orbweaver && PREFIXED.contains(&keyspace)).then_some(PREFIX_BYTES)
 }
+
+/// Whether every key of the range begins with the same bytes, as many as the filters know.
+pub fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usize>) -> bool {
+    let prefix = filter_prefix.and_then(|length| first.get(..length));
+    let behind = prefix.and_then(prefix_end);
+    matches!((end, behind), (Some(end), Some(behind)) if end <= behind.as_slice())
+}
+
+/// A scan walks over the tombstones of the memtable. One that meets so many in a step, or so many in all and so many a step, has it
+/// written, and the file is compacted soon. (The binding has no functions for these settings.)
+const FLUSH_OF_TOMBSTONES: &str = "memtable_op_scan_flush_trigger=2000;memtable_avg_op_scan_flush_trigger=8";
 
 /// What the databases of a store share: the memory for what is read, and for what is written.
 pub struct Memory {
@@ -125,7 +136,7 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
     table.set_bloom_filter(10.0, false);
     table.set_whole_key_filtering(true);
 
-    let mut cf = Options::default();
+    let mut cf = Options::default().get_options_from_string(FLUSH_OF_TOMBSTONES).unwrap_or_default();
     orders::set(&mut cf, order);
     cf.set_write_buffer_size(options.write_buffer_bytes);
     // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.

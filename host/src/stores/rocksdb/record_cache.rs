@@ -1,59 +1,65 @@
-//! Records in memory, in front of RocksDB: those that were read lately, as the last commit has left them, and keys that were found
-//! absent. A read that RocksDB serves from its own memory takes some ten times as long.
+//! Records in memory, in front of RocksDB: those that were read lately, as the last commit has left them, keys that were found
+//! absent, and pages of scans within one structure. A read that RocksDB serves from its own memory takes some ten times as long, and
+//! a step of one of its iterators as long as a record from here.
 //!
 //! # Which state a record is of
 //! Commits have numbers, which they get when they have written ([`super::Revisions`]); a transaction that begins when `last` was
-//! the last number reads a state that holds the commits up to `last`, and perhaps later ones. Every record has a [`Mark`], and every
-//! range that is deleted has some: how many commits are changing what is under the mark, and the number of the last one that has
-//! changed it. Where nobody changes anything and the last number is not above `last`, what is under the mark is the same in the
-//! cache as in the state; otherwise the read goes to RocksDB and leaves nothing here. So a state that is read from a snapshot never
-//! meets what came after it, and a record that was read from an old snapshot never hides a newer one.
+//! the last number reads a state that holds the commits up to `last`, and perhaps later ones. Every record has a [`Mark`], and so has
+//! every range that is deleted, and every structure whose pages are kept: how many commits are changing what is under the mark, and
+//! the number of the last one that has changed it. Where nobody changes anything and the last number is not above `last`, what is
+//! under the mark is the same in the cache as in the state; otherwise the read goes to RocksDB and leaves nothing here. So a state
+//! that is read from a snapshot never meets what came after it, and a record that was read from an old snapshot never hides a newer
+//! one. A commit puts new values in the place of old ones; pages it leaves behind: they are of no state any more, and make room for
+//! others.
 
-use super::handle::within_prefix;
-use super::options::PREFIX_BYTES;
+use super::gaps::{Gaps, Structure};
+use super::marks::{Mark, Marks};
+use super::options::{PREFIX_BYTES, within_prefix};
+use super::question::Question;
 use bytes::Bytes;
 use foldhash::quality::RandomState;
+use orbweaver_engine::store::{KeyRange, Page};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
-use quick_cache::{Equivalent, Weighter};
+use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Parts with a lock each.
 const SHARDS: usize = 64;
-/// A multiple of the shards: all records of a mark are in one.
-const MARKS: usize = 64 * SHARDS;
 /// Longer values are left to RocksDB's block cache: copying them takes longer than finding them.
 const MAX_VALUE_BYTES: usize = 16 << 10;
+/// So are larger pages: a few of them would push everything else out.
+const MAX_PAGE_BYTES: usize = 64 << 10;
 /// What a record takes beside its key and value: the entry, its place in the index, and two allocations.
 const OVERHEAD_BYTES: usize = 128;
+/// The part that belongs to entries which were asked for again. What is new has the rest: enough of it that a load which has moved on
+/// finds its records there the second time it asks.
+const HOT_SHARE: f64 = 0.6;
+/// Added to the number of a keyspace: its pages.
+const PAGES: u32 = 1 << 31;
 
 /// The cache of one store.
 pub struct RecordCache {
-    shards: Vec<Mutex<Records>>,
-    records: Vec<Mark>,
-    /// By the first bytes of keys.
-    ranges: Vec<Mark>,
+    shards: Vec<Mutex<Entries>>,
+    records: Marks,
+    /// By the first bytes of keys: ranges that were deleted.
+    ranges: Marks,
+    /// By the first bytes of keys: whatever was changed.
+    structures: Marks,
+    gaps: Gaps,
     hasher: RandomState,
     /// The keyspaces: position of the database, and name of the column family.
     spaces: Mutex<Vec<(usize, String)>>,
 }
 
-type Records = Cache<Key, Entry, Bytewise, RandomState>;
+type Entries = Cache<Key, Entry, Bytewise, RandomState>;
 
 /// What a commit changes.
 pub enum Change<'b> {
-    /// A record; no value where it is deleted.
-    Record { space: u32, key: &'b [u8], value: Option<&'b [u8]> },
-    /// Every key from `start` up to `end`, and perhaps `end` itself.
+    /// A record; no value where it is deleted. `scanned` where pages of its keyspace are kept.
+    Record { space: u32, scanned: bool, key: &'b [u8], value: Option<&'b [u8]> },
+    /// Every key from `start` up to `end`, and perhaps `end` itself; to the last key where `end` is empty.
     Range { space: u32, start: &'b [u8], end: &'b [u8] },
-}
-
-/// Where commits leave what they have changed.
-#[derive(Default)]
-struct Mark {
-    changing: AtomicU32,
-    last: AtomicU64,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -75,10 +81,22 @@ impl Equivalent<Key> for Name<'_> {
 }
 
 struct Entry {
-    /// `None` where there is no such record.
-    value: Option<Box<[u8]>>,
+    kept: Kept,
     /// The commit that wrote it, or the last one when it was read.
     since: u64,
+}
+
+enum Kept {
+    /// There is no such record.
+    Absent,
+    Value(Box<[u8]>),
+    Page(Box<Page>),
+}
+
+impl From<Option<&[u8]>> for Kept {
+    fn from(value: Option<&[u8]>) -> Self {
+        value.map_or(Self::Absent, |value| Self::Value(value.into()))
+    }
 }
 
 /// Counts the bytes that an entry takes.
@@ -86,26 +104,17 @@ struct Bytewise;
 
 impl Weighter<Key, Entry> for Bytewise {
     fn weight(&self, key: &Key, entry: &Entry) -> u64 {
-        let bytes = key.bytes.len() + entry.value.as_ref().map_or(0, |value| value.len()) + OVERHEAD_BYTES;
-        u64::try_from(bytes).unwrap_or(u64::MAX)
+        let kept = match &entry.kept {
+            Kept::Absent => 0,
+            Kept::Value(value) => value.len(),
+            Kept::Page(page) => size_of::<Page>() + length(page),
+        };
+        u64::try_from(key.bytes.len() + kept + OVERHEAD_BYTES).unwrap_or(u64::MAX)
     }
 }
 
-impl Mark {
-    fn begin(&self) {
-        self.changing.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// The number first: who finds that nobody is changing anything sees it.
-    fn finish(&self, number: u64) {
-        self.last.fetch_max(number, Ordering::SeqCst);
-        self.changing.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    /// Whether what is under the mark is as it was when the last commit was `last`.
-    fn is_unchanged_since(&self, last: u64) -> bool {
-        self.changing.load(Ordering::SeqCst) == 0 && self.last.load(Ordering::SeqCst) <= last
-    }
+fn length(page: &Page) -> usize {
+    page.bytes.len() + size_of_val(page.ends.as_slice())
 }
 
 impl RecordCache {
@@ -116,10 +125,22 @@ impl RecordCache {
         }
         let hasher = RandomState::default();
         let (shard_bytes, records) = (bytes / SHARDS, bytes / SHARDS / (2 * OVERHEAD_BYTES));
-        let weight = u64::try_from(shard_bytes).unwrap_or(u64::MAX);
-        let shard = || Mutex::new(Cache::with(records, weight, Bytewise, hasher.clone(), Default::default()));
-        let marks = || (0..MARKS).map(|_| Mark::default()).collect();
-        Some(Self { shards: (0..SHARDS).map(|_| shard()).collect(), records: marks(), ranges: marks(), hasher, spaces: Mutex::default() })
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(records)
+            .weight_capacity(u64::try_from(shard_bytes).unwrap_or(u64::MAX))
+            .hot_allocation(HOT_SHARE)
+            .build()
+            .ok()?;
+        let shard = || Mutex::new(Cache::with_options(options.clone(), Bytewise, hasher.clone(), Default::default()));
+        Some(Self {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            records: Marks::new(),
+            ranges: Marks::new(),
+            structures: Marks::new(),
+            gaps: Gaps::new(),
+            hasher,
+            spaces: Mutex::default(),
+        })
     }
 
     /// The number of a keyspace, the same for every handle.
@@ -134,16 +155,21 @@ impl RecordCache {
 
     /// The value of a record, or that it is absent, in the state behind the commit `last`; `None` where that is not known here.
     pub fn get(&self, space: u32, key: &[u8], last: u64) -> Option<Option<Bytes>> {
-        let (name, mark, shard) = self.find(space, key)?;
-        let records = shard.lock();
-        if !mark.is_unchanged_since(last) {
+        let name = Name { space, bytes: key };
+        let hash = self.hash(&name);
+        let entries = self.shard(hash)?.lock();
+        if !self.records.at(hash).is_unchanged_since(last) {
             return None;
         }
-        let entry = records.get(&name)?;
-        if !self.range_of(space, key)?.is_unchanged_since(last.min(entry.since)) {
+        let entry = entries.get(&name)?;
+        if !self.range_of(space, key).is_unchanged_since(last.min(entry.since)) {
             return None;
         }
-        Some(entry.value.as_deref().map(Bytes::copy_from_slice))
+        match &entry.kept {
+            Kept::Absent => Some(None),
+            Kept::Value(value) => Some(Some(Bytes::copy_from_slice(value))),
+            Kept::Page(_) => None,
+        }
     }
 
     /// Keeps what was read from the state behind the commit `last`.
@@ -151,46 +177,101 @@ impl RecordCache {
         if value.is_some_and(|value| value.len() > MAX_VALUE_BYTES) {
             return;
         }
-        let Some((_, mark, shard)) = self.find(space, key) else { return };
-        let mut records = shard.lock();
+        let hash = self.hash(&Name { space, bytes: key });
+        let Some(mut entries) = self.shard(hash).map(Mutex::lock) else { return };
         // A range that is deleted from here on has a number above `last`.
-        if mark.is_unchanged_since(last) && self.range_of(space, key).is_some_and(|range| range.is_unchanged_since(last)) {
-            records.insert(Key { space, bytes: key.into() }, Entry { value: value.map(Into::into), since: last });
+        if self.records.at(hash).is_unchanged_since(last) && self.range_of(space, key).is_unchanged_since(last) {
+            entries.insert(Key { space, bytes: key.into() }, Entry { kept: value.into(), since: last });
         }
+    }
+
+    /// The answer to a question in the state behind the commit `last`; `None` where that is not known here.
+    pub fn page(&self, space: u32, question: &Question, last: u64) -> Option<Page> {
+        let name = Name { space: space | PAGES, bytes: &question.bytes };
+        let entries = self.shard(self.hash(&name))?.lock();
+        let entry = entries.get(&name)?;
+        let Kept::Page(page) = &entry.kept else { return None };
+        self.structure_of(space, &question.prefix).is_unchanged_since(last.min(entry.since)).then(|| Page::clone(page))
+    }
+
+    /// Keeps what was read from the state behind the commit `last`. What is changed from here on has a number above it.
+    pub fn keep_page(&self, space: u32, question: Question, last: u64, page: &Page) {
+        if length(page) > MAX_PAGE_BYTES || !self.structure_of(space, &question.prefix).is_unchanged_since(last) {
+            return;
+        }
+        let key = Key { space: space | PAGES, bytes: question.bytes.into() };
+        let hash = self.hash(&Name { space: key.space, bytes: &key.bytes });
+        if let Some(entries) = self.shard(hash) {
+            // Without the room that it was made with.
+            let page = Page { bytes: Bytes::copy_from_slice(&page.bytes), ends: page.ends.as_slice().into(), more: page.more };
+            entries.lock().insert(key, Entry { kept: Kept::Page(Box::new(page)), since: last });
+        }
+    }
+
+    /// What is left of a range within one structure without what is known to hold nothing in the state behind the commit `last`.
+    pub fn around_gaps(&self, structure: &Structure, range: KeyRange, last: u64) -> Vec<KeyRange> {
+        self.gaps.around(structure, self.hash_of_prefix(structure.0, &structure.1), range, last)
+    }
+
+    /// In the state behind the commit `last` there is no record of the structure from `start` up to `end`.
+    pub fn add_gap(&self, structure: Structure, start: Vec<u8>, end: Vec<u8>, last: u64) {
+        let hash = self.hash_of_prefix(structure.0, &structure.1);
+        self.gaps.add(structure, hash, self.structures.at(hash), start, end, last);
     }
 
     /// To be called before a commit writes.
     pub fn change<'c>(&'c self, changes: Vec<Change<'c>>) -> Changing<'c> {
-        changes.iter().flat_map(|change| self.marks_of(change)).for_each(Mark::begin);
-        Changing { cache: self, changes, outcome: None }
-    }
-
-    fn find<'a>(&self, space: u32, key: &'a [u8]) -> Option<(Name<'a>, &Mark, &Mutex<Records>)> {
-        let name = Name { space, bytes: key };
-        let at = self.position(&name);
-        Some((name, self.records.get(at)?, self.shards.get(at % SHARDS)?))
-    }
-
-    fn range_of(&self, space: u32, key: &[u8]) -> Option<&Mark> {
-        let bytes = key.get(..PREFIX_BYTES).unwrap_or(key);
-        self.ranges.get(self.position(&Name { space, bytes }))
-    }
-
-    fn position(&self, name: &Name<'_>) -> usize {
-        // Other bits than the index of a shard goes by; below the number of marks.
-        usize::try_from(self.hasher.hash_one(name) >> 24 & 0xffff).unwrap_or(0) % MARKS
-    }
-
-    fn marks_of(&self, change: &Change<'_>) -> &[Mark] {
-        let (marks, at) = match *change {
-            Change::Record { space, key, .. } => (&self.records, self.position(&Name { space, bytes: key })),
-            Change::Range { space, start, end } if within_prefix(start, Some(end), Some(PREFIX_BYTES)) => {
-                let bytes = start.get(..PREFIX_BYTES).unwrap_or_default();
-                (&self.ranges, self.position(&Name { space, bytes }))
+        let mut changing =
+            Changing { cache: self, records: Vec::with_capacity(changes.len()), outdated: 0, marks: Vec::new(), outcome: None };
+        for change in changes {
+            match change {
+                Change::Record { space, scanned, key, value } => {
+                    let name = Name { space, bytes: key };
+                    let hash = self.hash(&name);
+                    self.records.at(hash).begin();
+                    changing.records.push((name, hash, value));
+                    if scanned {
+                        let hash = self.hash_of_prefix(space, key);
+                        changing.mark(self.structures.at(hash));
+                        if value.is_some() {
+                            self.gaps.put(space, hash, key);
+                        }
+                    }
+                }
+                Change::Range { space, start, end } => {
+                    // The records before it may be within it.
+                    changing.outdated = changing.records.len();
+                    if !end.is_empty() && within_prefix(start, Some(end), Some(PREFIX_BYTES)) {
+                        changing.mark(self.range_of(space, start));
+                        changing.mark(self.structure_of(space, start));
+                    } else {
+                        self.ranges.all().chain(self.structures.all()).for_each(|mark| changing.mark(mark));
+                    }
+                }
             }
-            Change::Range { .. } => return &self.ranges,
-        };
-        marks.get(at..=at).unwrap_or_default()
+        }
+        changing
+    }
+
+    fn hash(&self, name: &Name<'_>) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
+    /// The records of a mark are all in one.
+    fn shard(&self, hash: u64) -> Option<&Mutex<Entries>> {
+        self.shards.get(Marks::position(hash) % SHARDS)
+    }
+
+    fn range_of(&self, space: u32, key: &[u8]) -> &Mark {
+        self.ranges.at(self.hash_of_prefix(space, key))
+    }
+
+    fn structure_of(&self, space: u32, key: &[u8]) -> &Mark {
+        self.structures.at(self.hash_of_prefix(space, key))
+    }
+
+    fn hash_of_prefix(&self, space: u32, key: &[u8]) -> u64 {
+        self.hash(&Name { space, bytes: key.get(..PREFIX_BYTES).unwrap_or(key) })
     }
 }
 
@@ -198,12 +279,25 @@ impl RecordCache {
 /// failed.
 pub struct Changing<'c> {
     cache: &'c RecordCache,
-    changes: Vec<Change<'c>>,
+    /// The records, with the hashes of their names.
+    records: Vec<(Name<'c>, u64, Option<&'c [u8]>)>,
+    /// How many of them stand before a range that the commit deletes.
+    outdated: usize,
+    /// The marks of ranges and structures.
+    marks: Vec<&'c Mark>,
     /// What it has got, and whether everything was written.
     outcome: Option<(u64, bool)>,
 }
 
-impl Changing<'_> {
+impl<'c> Changing<'c> {
+    /// Neighbours are often of the same structure.
+    fn mark(&mut self, mark: &'c Mark) {
+        if self.marks.last().is_none_or(|last| !std::ptr::eq(*last, mark)) {
+            mark.begin();
+            self.marks.push(mark);
+        }
+    }
+
     /// The commit has got this number; `written` where everything was written for sure.
     pub fn finish(mut self, number: u64, written: bool) {
         self.outcome = Some((number, written));
@@ -213,39 +307,46 @@ impl Changing<'_> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         let (number, written) = self.outcome.unwrap_or((u64::MAX, false));
-        for change in &self.changes {
-            if let Change::Record { space, key, value } = *change
-                && let Some((name, mark, shard)) = self.cache.find(space, key)
-            {
-                let mut records = shard.lock();
-                let value = written.then_some(value).filter(|value| value.is_none_or(|value| value.len() <= MAX_VALUE_BYTES));
-                replace(&mut records, &name, value, number);
-                mark.finish(number);
-            } else {
-                self.cache.marks_of(change).iter().for_each(|mark| mark.finish(number));
-            }
+        for (position, (name, hash, value)) in self.records.iter().enumerate() {
+            let Some(mut entries) = self.cache.shard(*hash).map(Mutex::lock) else { continue };
+            let is_known = written && position >= self.outdated;
+            let value = is_known.then_some(*value).filter(|value| value.is_none_or(|value| value.len() <= MAX_VALUE_BYTES));
+            replace(&mut entries, name, value, number);
+            self.cache.records.at(*hash).finish(number);
         }
+        self.marks.iter().for_each(|mark| mark.finish(number));
     }
 }
 
 /// Puts a new value into the place of an old one, or forgets the record. What nobody has read stays out.
-fn replace(records: &mut Records, name: &Name<'_>, value: Option<Option<&[u8]>>, since: u64) {
-    match value {
-        Some(value) => {
-            if let Some(mut entry) = records.peek_mut(name) {
-                *entry = Entry { value: value.map(Into::into), since };
+fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<Option<&[u8]>>, since: u64) {
+    let Some(value) = value else {
+        entries.remove(name);
+        return;
+    };
+    match entries.peek_mut(name) {
+        None => return,
+        Some(mut entry) => {
+            if let (Kept::Value(old), Some(new)) = (&mut entry.kept, value)
+                && old.len() == new.len()
+            {
+                old.copy_from_slice(new);
+                entry.since = since;
+                return;
             }
         }
-        None => {
-            records.remove(name);
-        }
     }
+    // Not in its place: what becomes larger has to push others out.
+    let key = Key { space: name.space, bytes: name.bytes.into() };
+    // It is there, and stays as warm as it was.
+    let _ = entries.replace(key, Entry { kept: value.into(), since }, true);
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use orbweaver_engine::store::{Direction, PageLimit};
 
     const SPACE: u32 = 3;
 
@@ -254,7 +355,7 @@ mod tests {
     }
 
     fn record<'b>(key: &'b [u8], value: Option<&'b [u8]>) -> Change<'b> {
-        Change::Record { space: SPACE, key, value }
+        Change::Record { space: SPACE, scanned: true, key, value }
     }
 
     fn found(value: &'static [u8]) -> Option<Option<Bytes>> {
@@ -330,6 +431,68 @@ mod tests {
         assert_eq!(keys.map(|key| cache.get(SPACE, key, 2).is_some()), [false; 4]);
     }
 
+    fn question(range: &KeyRange) -> Option<Question> {
+        Question::new(range, Direction::Forward, PageLimit::items(10))
+    }
+
+    fn page(value: &'static [u8]) -> Page {
+        Page { bytes: value.into(), ends: vec![0, 4], more: false }
+    }
+
+    #[test]
+    fn a_page_is_known_until_something_of_its_structure_is_changed() {
+        let cache = cache();
+        let (one, other) = (KeyRange::prefix(b"prefix_1"), KeyRange::prefix(b"prefix_2"));
+        let keep = |range: &KeyRange, last| cache.keep_page(SPACE, question(range).unwrap(), last, &page(b"kept"));
+        let known = |range: &KeyRange, last| cache.page(SPACE, &question(range).unwrap(), last).is_some();
+        let changes = [
+            record(b"prefix_1a", Some(b"new")),
+            record(b"prefix_1", None),
+            Change::Range { space: SPACE, start: b"prefix_1", end: b"prefix_1z" },
+        ];
+        for (change, number) in changes.into_iter().zip(1..) {
+            keep(&one, number - 1);
+            keep(&other, number - 1);
+            assert_eq!(cache.page(SPACE, &question(&one).unwrap(), number - 1), Some(page(b"kept")));
+            let changing = cache.change(vec![change]);
+            assert_eq!((known(&one, number - 1), known(&other, number - 1)), (false, true));
+            changing.finish(number, true);
+            // Not for those who still read what was before, either.
+            assert_eq!([known(&one, number), known(&one, number - 1), known(&other, number)], [false, false, true]);
+            keep(&one, number - 1);
+            assert!(!known(&one, number), "a page of an old state is not kept");
+        }
+        keep(&one, 9);
+        cache.change(vec![Change::Range { space: SPACE, start: b"", end: b"z" }]).finish(10, true);
+        assert_eq!((known(&one, 10), known(&other, 10)), (false, false));
+    }
+
+    #[test]
+    fn each_question_has_its_own_answer_and_only_those_within_a_structure_are_kept() {
+        let cache = cache();
+        let range = KeyRange::prefix(b"prefix_1");
+        let limit = PageLimit::items(10);
+        cache.keep_page(SPACE, Question::new(&range, Direction::Forward, limit).unwrap(), 0, &page(b"kept"));
+        let known =
+            |space, range: &KeyRange, direction, limit| cache.page(space, &Question::new(range, direction, limit).unwrap(), 0).is_some();
+        assert!(known(SPACE, &range, Direction::Forward, limit));
+        let behind = KeyRange { after_start: true, ..range.clone() };
+        // The same bytes in one row, cut elsewhere.
+        let cut = KeyRange { start: [range.start.as_slice(), b"p"].concat(), end: Some(b"refix_2".to_vec()), after_start: false };
+        assert!(Question::new(&cut, Direction::Forward, limit).is_none());
+        assert!(!known(SPACE, &behind, Direction::Forward, limit));
+        assert!(!known(SPACE, &range, Direction::Reverse, limit));
+        assert!(!known(SPACE, &range, Direction::Forward, PageLimit::items(11)));
+        assert!(!known(SPACE, &range, Direction::Forward, PageLimit { max_bytes: 1, ..limit }));
+        assert!(!known(SPACE + 1, &range, Direction::Forward, limit));
+        for wide in [KeyRange::all(), KeyRange::prefix(b"prefix_"), KeyRange::between(b"prefix_1", b"prefix_3")] {
+            assert!(question(&wide).is_none(), "{wide:?}");
+        }
+        let large = Page { bytes: vec![0; MAX_PAGE_BYTES].into(), ends: vec![1, 2], more: false };
+        cache.keep_page(SPACE, question(&behind).unwrap(), 0, &large);
+        assert!(!known(SPACE, &behind, Direction::Forward, limit));
+    }
+
     #[test]
     fn it_stays_within_its_size() {
         let cache = cache();
@@ -340,5 +503,37 @@ mod tests {
         assert!(bytes <= 1 << 20, "{bytes}");
         cache.keep(SPACE, b"long", 0, Some(&[0; MAX_VALUE_BYTES + 1]));
         assert_eq!(cache.get(SPACE, b"long", 0), None);
+    }
+
+    #[test]
+    fn it_stays_within_its_size_when_records_grow() {
+        let cache = cache();
+        for number in 0..5000_u32 {
+            cache.keep(SPACE, &number.to_be_bytes(), 0, None);
+        }
+        for number in 0..5000_u32 {
+            cache.change(vec![record(&number.to_be_bytes(), Some(&[0; 10_000]))]).finish(1, true);
+        }
+        let bytes: u64 = cache.shards.iter().map(|shard| shard.lock().weight()).sum();
+        assert!(bytes <= 1 << 20, "{bytes}");
+    }
+
+    #[test]
+    fn a_range_without_an_end_takes_everything_behind_it_along() {
+        let cache = cache();
+        cache.keep(SPACE, b"prefix_2", 0, Some(b"v"));
+        cache.change(vec![Change::Range { space: SPACE, start: b"prefix_1", end: b"" }]).finish(1, true);
+        assert_eq!(cache.get(SPACE, b"prefix_2", 1), None);
+    }
+
+    #[test]
+    fn what_a_commit_puts_before_it_deletes_a_range_is_not_known_and_what_it_puts_behind_is() {
+        let cache = cache();
+        cache.keep(SPACE, b"prefix_1a", 0, None);
+        cache.keep(SPACE, b"prefix_1b", 0, None);
+        let range = Change::Range { space: SPACE, start: b"prefix_1", end: b"prefix_2" };
+        cache.change(vec![record(b"prefix_1a", Some(b"v")), range, record(b"prefix_1b", Some(b"w"))]).finish(1, true);
+        assert_eq!(cache.get(SPACE, b"prefix_1a", 1), None);
+        assert_eq!(cache.get(SPACE, b"prefix_1b", 1), found(b"w"));
     }
 }

@@ -1,0 +1,163 @@
+//! Scans: pages from memory where they are known, otherwise from RocksDB's iterators.
+
+use super::handle::{OpenKeyspace, State, View};
+use super::options::within_prefix;
+use super::question::Question;
+use super::read_error;
+use super::record_cache::RecordCache;
+use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
+use rocksdb::perf::{PerfContext, PerfMetric};
+
+/// Where a scan passes more dead records than these before its first one, the next scan is to pass them in one step.
+const FEW_DEAD: u64 = 32;
+
+/// A scan.
+#[derive(Clone, Copy)]
+struct Asked<'r> {
+    range: &'r KeyRange,
+    direction: Direction,
+    limit: PageLimit,
+}
+
+/// What an iterator has added to a page.
+#[derive(Default)]
+struct Added {
+    /// The page is full, and there is more.
+    more: bool,
+    /// The first key that it met.
+    first: Option<Vec<u8>>,
+    /// How many dead records it passed before.
+    dead: u64,
+}
+
+impl<'db> State<'db> {
+    /// A page of a range, in the state behind the commit `last`.
+    pub fn scan(
+        &self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+        last: u64,
+    ) -> Result<Page, StoreError> {
+        let keyspace = self.keyspace(keyspace)?;
+        let asked = Asked { range, direction, limit };
+        let question = keyspace.filter_prefix.and_then(|_| Question::new(range, direction, limit));
+        match (&self.shared.cache, keyspace.cached, question) {
+            (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, last),
+            _ => {
+                let mut page = PageBuilder::new(limit);
+                let more = self.add_records(keyspace, range, direction, &mut page)?.more;
+                Ok(page.finish(more))
+            }
+        }
+    }
+
+    /// A page of a range within one structure.
+    fn scan_structure(
+        &self,
+        (cache, space): (&RecordCache, u32),
+        keyspace: &OpenKeyspace<'db>,
+        question: Question,
+        Asked { range, direction, limit }: Asked<'_>,
+        last: u64,
+    ) -> Result<Page, StoreError> {
+        if let Some(page) = cache.page(space, &question, last) {
+            return Ok(page);
+        }
+        let structure = question.structure(space);
+        let mut pieces = cache.around_gaps(&structure, range.clone(), last);
+        if direction == Direction::Reverse {
+            pieces.reverse();
+        }
+        let (mut page, mut more) = (PageBuilder::new(limit), false);
+        for piece in pieces {
+            let added = self.add_records(keyspace, &piece, direction, &mut page)?;
+            if added.dead > FEW_DEAD {
+                let start = first_key(&piece, Order::Bytes);
+                let (start, end) = match (direction, added.first) {
+                    (Direction::Forward, first) => (start, first.or(piece.end)),
+                    (Direction::Reverse, first) => (first.map_or(start, |key| [key.as_slice(), &[0]].concat()), piece.end),
+                };
+                if let Some(end) = end {
+                    cache.add_gap(structure, start, end, last);
+                }
+            }
+            more = added.more;
+            if more {
+                break;
+            }
+        }
+        let page = page.finish(more);
+        cache.keep_page(space, question, last, &page);
+        Ok(page)
+    }
+
+    /// Adds records of a range to a page, from RocksDB itself.
+    fn add_records(
+        &self,
+        keyspace: &OpenKeyspace<'db>,
+        range: &KeyRange,
+        direction: Direction,
+        page: &mut PageBuilder,
+    ) -> Result<Added, StoreError> {
+        let (first, mut added) = (first_key(range, keyspace.order), Added::default());
+        let Some(View { db, family, mut read }) = self.view(keyspace) else { return Ok(added) };
+        if range.end.as_ref().is_some_and(|end| keyspace.order.compare(end, &first).is_le()) {
+            return Ok(added);
+        }
+        read.set_total_order_seek(direction == Direction::Reverse || !within_prefix(&first, range.end.as_deref(), keyspace.filter_prefix));
+        // Both bounds: tombstones outside of the range are not walked over.
+        if !first.is_empty() {
+            read.set_iterate_lower_bound(first.as_slice());
+        }
+        if let Some(end) = &range.end {
+            read.set_iterate_upper_bound(end.as_slice());
+        }
+        let mut records = db.raw_iterator_cf_opt(family, read);
+        // RocksDB's counts of this thread.
+        let counts = PerfContext::default();
+        let passed = || counts.metric(PerfMetric::InternalDeleteSkippedCount) + counts.metric(PerfMetric::InternalKeySkippedCount);
+        let before = passed();
+        match direction {
+            Direction::Forward if first.is_empty() => records.seek_to_first(),
+            Direction::Forward => records.seek(&first),
+            Direction::Reverse => records.seek_to_last(),
+        }
+        added.dead = passed().saturating_sub(before);
+        if added.dead > FEW_DEAD {
+            added.first = records.key().map(<[u8]>::to_vec);
+        }
+        let is_passed =
+            |key: &[u8]| range.after_start && keyspace.order != Order::Bytes && keyspace.order.compare(key, &range.start).is_eq();
+        while let Some((key, value)) = records.item() {
+            if is_passed(key) {
+                match direction {
+                    Direction::Forward => records.next(),
+                    Direction::Reverse => break,
+                }
+                continue;
+            }
+            if page.is_full() || !page.push(key, value) {
+                added.more = true;
+                return Ok(added);
+            }
+            match direction {
+                Direction::Forward => records.next(),
+                Direction::Reverse => records.prev(),
+            }
+        }
+        records.status().map_err(|error| read_error(&error))?;
+        Ok(added)
+    }
+}
+
+/// The first key that a range can hold.
+fn first_key(range: &KeyRange, order: Order) -> Vec<u8> {
+    let mut first = range.start.clone();
+    if range.after_start && order == Order::Bytes {
+        // The smallest key behind another one. The other orders have no such thing: there the first key is passed over.
+        first.push(0);
+    }
+    first
+}
