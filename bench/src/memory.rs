@@ -22,7 +22,7 @@ const WRITTEN_FOR_EACH_READ: usize = 4;
 pub struct Memory {
     /// Bytes of values that were loaded.
     pub data_bytes: u64,
-    /// What the settings name: the cache for what is read, and the buffers for what is written.
+    /// What the settings name: the caches for what is read, and the buffers for what is written.
     pub settings_mb: f64,
     /// Before anything is loaded: the program, the component, RocksDB.
     pub at_first_mb: f64,
@@ -63,9 +63,9 @@ pub fn measure(data_bytes: u64) -> Result<Memory> {
 
     let options = RocksOptions::default();
     // Four buffers, as `write_buffer_bytes` says of itself.
-    let settings_mb = (options.block_cache_bytes + 4 * options.write_buffer_bytes) as f64 / 1e6;
+    let settings_mb = (options.block_cache_bytes + options.record_cache_bytes + 4 * options.write_buffer_bytes) as f64 / 1e6;
     let end_gb = reading.points.last().map_or(loaded_gb, |point| point.0);
-    let settings = Line { name: "cache and write buffers".to_owned(), points: vec![(0.0, settings_mb), (end_gb, settings_mb)] };
+    let settings = Line { name: "caches and write buffers".to_owned(), points: vec![(0.0, settings_mb), (end_gb, settings_mb)] };
     let most = |line: &Line| line.points.iter().fold(0.0_f64, |most, point| most.max(point.1));
     Ok(Memory {
         data_bytes,

@@ -136,7 +136,7 @@ pub fn start(start: &Start) -> Table {
 /// Megabytes of memory.
 pub fn memory(memory: &Memory) -> Table {
     let mut table =
-        table(&["data, GB", "cache and write buffers, MB", "resident at first, MB", "most while loading, MB", "most while reading, MB"]);
+        table(&["data, GB", "caches and write buffers, MB", "resident at first, MB", "most while loading, MB", "most while reading, MB"]);
     let mb = |mb: f64| format!("{mb:.0}");
     table.add_row([
         format!("{:.1}", memory.data_bytes as f64 / 1e9),
