@@ -20,9 +20,10 @@ pub struct Need {
 pub const COMPILER: Need = Need { package: "g++", purpose: "compiling RocksDB and libFuzzer", is_present: || runs("c++", &["--version"]) };
 
 /// What building RocksDB and the clients of the distributed stores needs.
-pub const BUILD: [Need; 4] = [
+pub const BUILD: [Need; 5] = [
     COMPILER,
     Need { package: "protobuf-compiler", purpose: "reading etcd's protocol", is_present: || runs("protoc", &["--version"]) },
+    Need { package: "libprotobuf-dev", purpose: "what etcd's protocol includes", is_present: protobuf_includes_are_present },
     Need { package: "clang", purpose: "reading RocksDB's C header", is_present: || runs("clang", &["--version"]) },
     Need { package: "libclang-dev", purpose: "reading RocksDB's C header", is_present: libclang_is_present },
 ];
@@ -100,6 +101,11 @@ fn is_root() -> bool {
 
 fn runs(program: &str, arguments: &[&str]) -> bool {
     command::succeeds(Command::new(program).args(arguments))
+}
+
+/// Only recommended by Debian's compiler, which finds them beside itself elsewhere.
+fn protobuf_includes_are_present() -> bool {
+    runs("protoc", &["--descriptor_set_out=/dev/null", "google/protobuf/descriptor.proto", "google/protobuf/struct.proto"])
 }
 
 /// The client libraries want Node 20.
