@@ -246,7 +246,7 @@ pub const OPERATIONS: &[Operation] = &[
         elements: 100_000,
         fill: Fill::Runs("HSET huge:hash:@", "field:% $"),
         raw: &[Get("huge:hash:@"), Delete("huge:hash:@")],
-        share: 33_000,
+        share: 6_000,
         blackwidow_us: 38.0,
         ..PLAIN
     },
