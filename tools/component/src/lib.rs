@@ -1,5 +1,6 @@
 //! Builds the component: for the host, which carries it, and for the release artefacts.
 
+pub mod copies;
 pub mod deadline;
 
 use std::env;
@@ -31,8 +32,8 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
     encode(target_dir, GUEST)
 }
 
-/// The component that [`build`] has built into `target_dir`, with [checks](deadline) in its loops. Only hosts that give it
-/// [`deadline::CHECK`] can run it.
+/// The component that [`build`] has built into `target_dir`, with [checks](deadline) in its loops and [short copies](copies) of its
+/// own. Only hosts that give it [`deadline::CHECK`] can run it.
 ///
 /// # Errors
 /// For people: it was not built, it is not what checks can be put into, or more than the allocator would be left without.
@@ -41,7 +42,7 @@ pub fn encode_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> 
     if checked.unchecked.len() > MAX_UNCHECKED {
         return Err(format!("loops without checks, in what the canonical ABI's functions reach: {}", checked.unchecked.join(", ")).into());
     }
-    wrap(&checked.module)
+    wrap(&copies::with_short_copies(&checked.module)?)
 }
 
 /// Makes a component of a library that was built for `wasm32-unknown-unknown` with the profile `component`.
