@@ -154,6 +154,27 @@ impl Records {
         }
     }
 
+    /// Those from one key up to another, which is not among them; `None`: from or to the end. `None` where there is more than one range, or
+    /// an order of the layout's own.
+    #[must_use]
+    pub fn between(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Option<Self> {
+        let cut = |(keyspace, range): &RecordRange| {
+            let mut range = range.clone();
+            if let Some(start) = start {
+                (range.start, range.after_start) = (start.to_vec(), false);
+            }
+            if let Some(end) = end {
+                range.end = Some(end.to_vec());
+            }
+            (*keyspace, range)
+        };
+        match self {
+            Self::Range(range) => Some(Self::Range(cut(range))),
+            Self::Chosen(range, choice) => Some(Self::Chosen(cut(range), Rc::clone(choice))),
+            Self::Chain(_) | Self::Own(_) => None,
+        }
+    }
+
     /// A range by which these records are told from others: that of the first part.
     #[must_use]
     pub fn range(&self) -> RecordRange {

@@ -100,8 +100,9 @@ impl Engine {
         }
         let scope = scope(self)?;
         let now_ms = self.layout.expiry_rules().clock(self.environment.now_us() / 1000);
-        let Self { store, layout, catalog, catalog_epoch, versions, .. } = self;
-        let transaction = Transaction::begin(store.as_mut(), scope)?;
+        let Self { store, layout, catalog, catalog_epoch, versions, censuses, .. } = self;
+        let mut transaction = Transaction::begin(store.as_mut(), scope)?;
+        transaction.use_censuses(censuses);
         if *catalog_epoch != Some(transaction.epoch()) {
             *catalog_epoch = None;
             return Err(StoreError::Conflict.into());

@@ -29,7 +29,7 @@ use crate::layout::{self, Catalog, Layout};
 use crate::resp::request::{Parsed, RequestLimits, parse_request};
 use crate::settings::Settings;
 use crate::store::Store;
-use crate::transaction::Memory;
+use crate::transaction::{Censuses, Memory};
 use answers::Answers;
 use blocking::Waiters;
 use bytes::{Buf, Bytes};
@@ -144,6 +144,8 @@ pub struct Engine {
     pub(crate) happened: Vec<Message>,
     /// What the last group's transaction has left for the next one to use.
     memory: Option<Box<Memory>>,
+    /// What draws from large collections know of them.
+    pub(crate) censuses: Censuses,
     /// Between calls: room for the next group.
     group: Vec<Job>,
 }
@@ -179,6 +181,7 @@ impl Engine {
             has_committed: false,
             happened: Vec::new(),
             memory: None,
+            censuses: Censuses::default(),
             group: Vec::new(),
         }
     }

@@ -172,8 +172,10 @@ impl Engine {
             [Job { work: Work::Call(call), .. }] => scope == Scope::Read && call.command.flags.has(Flags::FAST),
             _ => false,
         };
-        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, memory, .. } = self;
+        let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, memory, censuses, .. } =
+            self;
         let mut transaction = Transaction::begin_with(store.as_mut(), scope, memory.take().unwrap_or_default())?;
+        transaction.use_censuses(censuses);
         if reads_once {
             transaction.forget_reads();
         }

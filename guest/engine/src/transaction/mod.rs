@@ -4,6 +4,7 @@
 //! read once are kept, so that no record crosses the boundary twice within a transaction. [`Transaction::commit`] writes the
 //! overlay as one batch. [`Transaction::savepoint`] and [`Transaction::undo_to`] take back what a failed command did.
 
+mod census;
 mod expected;
 mod overlay;
 mod reads;
@@ -12,6 +13,7 @@ mod sorted;
 #[cfg(test)]
 mod tests;
 
+pub use census::{Census, Censuses, Parts};
 pub use scan::Scan;
 
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};
@@ -40,6 +42,7 @@ pub struct Transaction<'s> {
     /// Whether a record that is read may be asked for again.
     keeps_reads: bool,
     memory: Box<Memory>,
+    censuses: Option<&'s mut Censuses>,
 }
 
 /// A store that may have the transaction open.
@@ -137,12 +140,43 @@ impl<'s> Transaction<'s> {
         memory.changed.resize(lock_keys.len(), false);
         let limits = store.limits();
         let store = Opened { store, is_open: true };
-        Ok(Self { store, lock_keys, expected, exclusive, read_only, epoch, limits, keeps_reads: true, memory })
+        Ok(Self { store, lock_keys, expected, exclusive, read_only, epoch, limits, keeps_reads: true, memory, censuses: None })
     }
 
     /// Lets records that are read one by one not be kept: for who asks for each of them once.
     pub fn forget_reads(&mut self) {
         self.keeps_reads = false;
+    }
+
+    /// Lets the transaction use censuses, and keep them right. Each transaction on the store's records must that may add any, once there are
+    /// censuses.
+    pub fn use_censuses(&mut self, censuses: &'s mut Censuses) {
+        // The transaction before this one has not been committed.
+        censuses.forget_tentative();
+        self.censuses = Some(censuses);
+    }
+
+    /// A census of a range that has met no record yet, see [`Census`]. About `expected` will be counted.
+    #[must_use]
+    pub fn new_census(&self, (keyspace, range): (Keyspace, KeyRange), expected: u64) -> Census {
+        Census::new(keyspace, range, self.store.order(keyspace), expected)
+    }
+
+    /// The census of a range, where one is kept: it is not any more. Nothing may be put until it is.
+    pub fn take_census(&mut self, (keyspace, range): &(Keyspace, KeyRange)) -> Option<Census> {
+        self.censuses.as_mut()?.take(*keyspace, range)
+    }
+
+    /// Whether a range that has no census was asked about before, not long ago; from now on it was.
+    pub fn asks_again(&mut self, range: &(Keyspace, KeyRange)) -> bool {
+        self.censuses.as_mut().is_some_and(|censuses| censuses.is_asked_again(range))
+    }
+
+    /// Keeps a census of the records as this transaction has left them.
+    pub fn keep_census(&mut self, census: Census) {
+        if let Some(censuses) = &mut self.censuses {
+            censuses.keep(census, |keyspace| self.memory.overlay.touches(keyspace));
+        }
     }
 
     /// The store's epoch, see [`Store::begin`].
@@ -268,6 +302,9 @@ impl<'s> Transaction<'s> {
         self.check_writable()?;
         check_length("a key", key.len(), self.limits.max_key_bytes)?;
         check_length("a value", value.len(), self.limits.max_value_bytes)?;
+        if let Some(censuses) = &mut self.censuses {
+            censuses.note_put(keyspace, &key);
+        }
         self.memory.overlay.set(keyspace, || self.store.order(keyspace), key, Some(value));
         Ok(())
     }
@@ -323,6 +360,9 @@ impl<'s> Transaction<'s> {
 
     /// Takes back every change since `savepoint`.
     pub fn undo_to(&mut self, savepoint: Savepoint) {
+        if let Some(censuses) = self.censuses.as_mut().filter(|_| self.memory.overlay.steps() > savepoint.steps) {
+            censuses.forget_tentative();
+        }
         let Memory { overlay, changed, touched, .. } = &mut *self.memory;
         overlay.undo_to(savepoint.steps);
         for position in touched.drain(savepoint.touched.min(touched.len())..) {
@@ -374,6 +414,9 @@ impl<'s> Transaction<'s> {
             touched.sort_unstable();
             self.store.is_open = false;
             self.store.commit(batch, touched)?;
+        }
+        if let Some(censuses) = self.censuses {
+            censuses.settle();
         }
         self.memory.clear();
         Ok(self.memory)

@@ -71,6 +71,43 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     assert!(transaction.is_unchanged());
 }
 
+/// Deletes a record, and keeps a census of what is left.
+fn delete_and_count(transaction: &mut Transaction<'_>, keyspace: Keyspace) {
+    transaction.delete(keyspace, "a".into()).unwrap();
+    let census = transaction.new_census((keyspace, KeyRange::all()), 1);
+    transaction.keep_census(census);
+}
+
+#[test]
+fn a_census_outlives_the_commit_of_what_it_counted_and_neither_an_undo_nor_a_rollback() {
+    let (mut store, keyspace) = seeded(&["a", "b"]);
+    let mut censuses = Censuses::default();
+    let range = (keyspace, KeyRange::all());
+    for is_committed in [false, true] {
+        let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+        transaction.use_censuses(&mut censuses);
+        let savepoint = transaction.savepoint();
+        delete_and_count(&mut transaction, keyspace);
+        transaction.undo_to(savepoint);
+        assert!(transaction.take_census(&range).is_none());
+        delete_and_count(&mut transaction, keyspace);
+        let changed = transaction.savepoint();
+        transaction.undo_to(changed);
+        let census = transaction.take_census(&range).unwrap();
+        transaction.keep_census(census);
+        if is_committed {
+            transaction.commit().unwrap();
+        } else {
+            drop(transaction);
+        }
+        let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+        transaction.use_censuses(&mut censuses);
+        transaction.put(keyspace, "c".into(), "new".into()).unwrap();
+        let census = transaction.take_census(&range);
+        assert_eq!(census.map(|census| census.total()), is_committed.then_some(1));
+    }
+}
+
 #[test]
 fn a_transaction_that_is_dropped_writes_nothing() {
     let (mut store, keyspace) = seeded(&["a"]);

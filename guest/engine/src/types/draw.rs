@@ -1,9 +1,12 @@
 //! Drawing records of a collection at random, each with the same probability. `docs/sampling.md` says what was weighed.
 //!
 //! A store in byte order has no positions to jump to. So ranks are drawn, and the collection is read up to them, each half from
-//! its own end: a quarter of the records on average for a single draw, nearly all of them for many. Where an index leads to ranks, a
-//! few draws from many records go by it. What is
-//! drawn with repetition is held in memory; of different records only the ranks are.
+//! its own end: a quarter of the records on average for a single draw, nearly all of them for many. A few draws from many records go by
+//! an index that leads to ranks, where there is one, and otherwise by a census of the records (`by_census`): the second of them reads
+//! all records, those after it some tens to hundreds each. What is drawn with repetition is held in memory; of different records only the ranks are,
+//! or the keys.
+
+mod by_census;
 
 use crate::db::Db;
 use crate::environment::random_below;
@@ -49,6 +52,10 @@ pub type Seek<'s> = dyn Fn(&mut Db, u64) -> Result<Option<Record>> + 's;
 /// Whether a record is drawn from.
 pub type Only<'o> = dyn Fn(&Record) -> Result<bool> + 'o;
 
+fn takes(only: Option<&Only<'_>>, record: &Record) -> Result<bool> {
+    only.map_or(Ok(true), |only| only(record))
+}
+
 /// Hands records drawn from an urn to `visit`; different ones not in a random order.
 ///
 /// # Errors
@@ -63,17 +70,44 @@ pub fn records(db: &mut Db, urn: &Urn<'_>, draw: Draw, visit: &mut Visit<'_>) ->
             }
             Ok(())
         }
-        Draw::Distinct(count) => {
-            let ranks = distinct_ranks(db, urn.total, count);
-            at_ranks(db, urn, ranks, &mut |_, record| visit(record))
-        }
+        Draw::Distinct(count) => distinct(db, urn, count, visit),
         Draw::Repeated(count) if count > MAX_REPEATED => Err(texts::OUT_OF_RANGE),
         Draw::Repeated(count) => repeated(db, urn, count, visit),
     }
 }
 
+/// Whether it costs less to find so many records one by one, for so many records read each, than to walk to them.
+fn are_few(urn: &Urn<'_>, count: u64, records_of_one: u64) -> bool {
+    count.saturating_mul(records_of_one) < urn.total / 4
+}
+
+fn distinct(db: &mut Db, urn: &Urn<'_>, count: u64, visit: &mut Visit<'_>) -> Result<()> {
+    let mut keys = BTreeSet::new();
+    let count_left = by_census::draw(db, urn, count, &mut |record| {
+        let is_new = !keys.contains(&record.key);
+        if is_new {
+            visit(&record)?;
+            keys.insert(record.key);
+        }
+        Ok(is_new)
+    })?;
+    if count_left == 0 {
+        return Ok(());
+    }
+    let is_left = |record: &Record| Ok(!keys.contains(&record.key) && takes(urn.only, record)?);
+    let only: Option<&Only<'_>> = if keys.is_empty() { urn.only } else { Some(&is_left) };
+    let left = Urn { total: urn.total.saturating_sub(count - count_left), only, ..*urn };
+    let ranks = distinct_ranks(db, left.total, count_left);
+    at_ranks(db, &left, ranks, &mut |_, record| visit(record))
+}
+
 fn repeated(db: &mut Db, urn: &Urn<'_>, count: u64, visit: &mut Visit<'_>) -> Result<()> {
-    let ranks: Vec<u64> = (0..count).map(|_| random_below(db.environment, urn.total)).collect();
+    let mut first = Vec::new();
+    let count_left = by_census::draw(db, urn, count, &mut |record| {
+        first.push(record);
+        Ok(true)
+    })?;
+    let ranks: Vec<u64> = (0..count_left).map(|_| random_below(db.environment, urn.total)).collect();
     let mut by_rank = BTreeMap::new();
     at_ranks(db, urn, ranks.iter().copied().collect(), &mut |rank, Record { keyspace, key, value }| {
         // Copies: a slice would keep the whole page that it came with.
@@ -81,7 +115,7 @@ fn repeated(db: &mut Db, urn: &Urn<'_>, count: u64, visit: &mut Visit<'_>) -> Re
         by_rank.insert(rank, copy);
         Ok(())
     })?;
-    let drawn = || ranks.iter().filter_map(|rank| by_rank.get(rank));
+    let drawn = || first.iter().chain(ranks.iter().filter_map(|rank| by_rank.get(rank)));
     let bytes = drawn().fold(0_usize, |sum, Record { key, value, .. }| sum.saturating_add(key.len() + value.len()));
     if bytes > db.max_string_bytes {
         return Err(texts::OUT_OF_RANGE);
@@ -107,8 +141,8 @@ type VisitRank<'v> = dyn FnMut(u64, &Record) -> Result<()> + 'v;
 
 /// Visits the records of an urn at these positions.
 fn at_ranks(db: &mut Db, urn: &Urn<'_>, ranks: BTreeSet<u64>, visit: &mut VisitRank<'_>) -> Result<()> {
-    let sought = u64::try_from(ranks.len()).unwrap_or(u64::MAX).saturating_mul(RECORDS_OF_A_SEEK);
-    if let Some(seek) = urn.seek.filter(|_| sought < urn.total / 4) {
+    let sought = u64::try_from(ranks.len()).unwrap_or(u64::MAX);
+    if let Some(seek) = urn.seek.filter(|_| are_few(urn, sought, RECORDS_OF_A_SEEK)) {
         for rank in ranks {
             if let Some(record) = seek(db, rank)? {
                 visit(rank, &record)?;
@@ -152,7 +186,7 @@ impl<'u> Walk<'u> {
 
     fn next(&mut self, db: &mut Db) -> Result<Option<Record>> {
         while let Some(record) = self.records.next(db.transaction)? {
-            if self.only.map_or(Ok(true), |only| only(&record))? {
+            if takes(self.only, &record)? {
                 return Ok(Some(record));
             }
         }

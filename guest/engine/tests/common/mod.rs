@@ -1,6 +1,8 @@
 //! A client of an engine on a memory store, with a clock that only the test moves.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub mod uniformity;
+
 use bytes::Bytes;
 use orbweaver_engine::environment::{Environment, HeldEnvironment};
 use orbweaver_engine::session::{Delivery, Engine};
@@ -63,7 +65,12 @@ impl Client {
 
     /// As [`Client::on`], with another layout.
     pub fn on_layout(store: &MemoryStore, layout: &str) -> Self {
-        Self::open(Box::new(store.clone()), Settings { layout: layout.to_owned(), ..Settings::default() })
+        Self::on_any_with_layout(Box::new(store.clone()), layout)
+    }
+
+    /// As [`Client::on_layout`], for stores around a store.
+    pub fn on_any_with_layout(store: Box<dyn Store>, layout: &str) -> Self {
+        Self::open(store, Settings { layout: layout.to_owned(), ..Settings::default() })
     }
 
     fn open(store: Box<dyn Store>, settings: Settings) -> Self {
@@ -71,6 +78,11 @@ impl Client {
         let mut engine = Engine::open(store, Box::new(clock), settings).unwrap();
         engine.connect(CONNECTION, "127.0.0.1:1", None);
         Self { engine, now_ms }
+    }
+
+    /// The engine: for what no request says.
+    pub fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
     }
 
     /// Moves the clock forward.

@@ -4,6 +4,7 @@
 pub mod workload;
 
 use super::common::Client;
+use orbweaver_engine::layout::NAMES;
 use orbweaver_engine::store::MemoryStore;
 pub use orbweaver_engine::store::counting::Cost;
 use orbweaver_engine::store::counting::{Around, Counter, Counting};
@@ -53,8 +54,14 @@ pub struct Measured {
 impl Measured {
     /// A client of an engine on `store`.
     pub fn on(store: MemoryStore) -> Self {
+        Self::on_layout(store, NAMES[0])
+    }
+
+    /// As [`Measured::on`], with another layout.
+    pub fn on_layout(store: MemoryStore, layout: &str) -> Self {
         let (counter, in_the_store) = (Counter::default(), InTheStore::default());
-        let mut client = Client::on_any(Box::new(Counting::new(store, counter.clone(), in_the_store.clone())));
+        let counting = Counting::new(store, counter.clone(), in_the_store.clone());
+        let mut client = Client::on_any_with_layout(Box::new(counting), layout);
         // What an engine reads once.
         client.run("RPUSH warm up");
         Self { client, counter, in_the_store }
