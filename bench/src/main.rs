@@ -25,6 +25,11 @@ use anyhow::Result;
 use clap::Parser as _;
 use options::{Options, Part};
 use report::Results;
+use tikv_jemallocator::Jemalloc;
+
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> Result<()> {
     let options = Options::parse();

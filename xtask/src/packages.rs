@@ -20,8 +20,9 @@ pub struct Need {
 pub const COMPILER: Need = Need { package: "g++", purpose: "compiling RocksDB and libFuzzer", is_present: || runs("c++", &["--version"]) };
 
 /// What building RocksDB and the clients of the distributed stores needs.
-pub const BUILD: [Need; 5] = [
+pub const BUILD: [Need; 6] = [
     COMPILER,
+    Need { package: "make", purpose: "compiling jemalloc", is_present: || runs("make", &["--version"]) },
     Need { package: "protobuf-compiler", purpose: "reading etcd's protocol", is_present: || runs("protoc", &["--version"]) },
     Need { package: "libprotobuf-dev", purpose: "what etcd's protocol includes", is_present: protobuf_includes_are_present },
     Need { package: "clang", purpose: "reading RocksDB's C header", is_present: || runs("clang", &["--version"]) },
