@@ -1,5 +1,5 @@
 //! A core module made by hand, its copies rewritten, and run beside copies of Rust's.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use orbweaver_component::copies::with_short_copies;
 use wasm_encoder::{CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, ImportSection, MemorySection};
