@@ -457,3 +457,25 @@ fn every_keyspace_is_written_early_where_it_is_full_of_tombstones() {
         assert_eq!(settings.matches(setting).count(), keyspaces.len(), "{setting}");
     }
 }
+
+#[test]
+fn a_keyspace_that_hardly_changes_does_not_keep_old_logs() {
+    const MIB: u64 = 1 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let options = RocksOptions { write_buffer_bytes: 1 << 20, ..RocksOptions::default() };
+    let store = RocksStore::open(directory.path(), options).unwrap();
+    let mut handle = store.handle();
+    let score = handle.open_keyspace("score", Order::Bytes).unwrap();
+    write(&mut handle, |batch| batch.put(score, b"once", b"").unwrap()).unwrap();
+    for step in 0..20 * MIB / 4096 {
+        put(&mut handle, &step.to_be_bytes(), &[7; 4096]).unwrap();
+    }
+    let is_log = |path: &Path| path.extension().is_some_and(|extension| extension == "log");
+    let bytes = || {
+        let paths = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        // One may go while we look.
+        paths.filter(|path| is_log(path)).filter_map(|path| path.metadata().ok()).map(|log| log.len()).sum::<u64>()
+    };
+    wait_until("the logs are a few write buffers", || bytes() <= 4 * MIB);
+    assert!(bytes() > 0);
+}

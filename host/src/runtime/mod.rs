@@ -4,6 +4,7 @@ mod bindings;
 mod builder;
 mod component;
 mod config;
+mod exchange;
 mod imports;
 mod inspection;
 mod instance;
@@ -12,5 +13,6 @@ pub mod typed;
 
 pub use builder::Builder;
 pub use component::{Component, wasm};
+pub use exchange::{Answer, BLOCKED, Delivery, Outcome};
 pub use instance::CallError;
-pub use server::{Answer, BLOCKED, Delivery, Findings, Orbweaver, Outcome, Swept};
+pub use server::{Findings, Orbweaver, Swept};

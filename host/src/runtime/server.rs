@@ -4,105 +4,13 @@ use super::bindings::Orbweaver as Exports;
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
 use super::builder::Builder;
 use super::component::Component;
+use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome};
 use super::imports::State;
 use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
 use std::collections::BTreeMap;
-
-pub use resp::Answer;
-
-/// [`Answer::needed`] of a connection that waits in a blocking command.
-pub const BLOCKED: u64 = u64::MAX;
-
-/// What one connection has sent and is not consumed yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Delivery<'a> {
-    /// The connection, as in [`Orbweaver::connect`].
-    pub connection: u64,
-    /// The bytes.
-    pub input: &'a [u8],
-}
-
-impl<'a> Delivery<'a> {
-    /// What another call can run after this answer, if anything.
-    fn left(&self, answer: &Answer) -> Option<Self> {
-        let consumed = usize::try_from(answer.consumed).ok()?;
-        let input: &'a [u8] = self.input.get(consumed..).filter(|rest| !rest.is_empty())?;
-        (!answer.close && answer.needed == 0).then_some(Self { connection: self.connection, input })
-    }
-}
-
-/// What an exchange came to.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// One answer for each delivery, in their order, and behind them answers to other connections.
-    pub answers: Vec<Answer>,
-    /// All replies, one behind the other; each answer's end where its [`Answer::end`] says.
-    pub output: Vec<u8>,
-    /// After how many milliseconds the first wait of a blocking command ends: there should be an exchange then, if only without
-    /// deliveries.
-    pub wake_after_ms: Option<u64>,
-    /// A client asked the server to stop.
-    pub shutdown: bool,
-    /// What the other instances on the store are to [hear](Orbweaver::hear), before any reply is sent. Empty without others.
-    pub for_peers: Vec<u8>,
-}
-
-impl Outcome {
-    /// Each answer with the bytes that are to be sent for it.
-    pub fn replies(&self) -> impl Iterator<Item = (&Answer, &[u8])> {
-        let mut start = 0;
-        self.answers.iter().map(move |answer| {
-            let end = usize::try_from(answer.end).unwrap_or(usize::MAX).clamp(start, self.output.len());
-            let reply = self.output.get(start..end).unwrap_or_default();
-            start = end;
-            (answer, reply)
-        })
-    }
-
-    /// This outcome, and behind each of its answers what a further call answered.
-    fn go_on(&self, next: &Self) -> Self {
-        let shutdown = self.shutdown || next.shutdown;
-        let for_peers = [self.for_peers.as_slice(), &next.for_peers].concat();
-        let mut outcome = Self { wake_after_ms: next.wake_after_ms, shutdown, for_peers, ..Self::default() };
-        let mut others: Vec<(&Answer, &[u8])> = next.replies().collect();
-        for (answer, reply) in self.replies() {
-            match others.iter().position(|(other, _)| other.connection == answer.connection) {
-                None => outcome.push(answer.clone(), reply),
-                Some(position) => {
-                    let (other, rest) = others.swap_remove(position);
-                    let consumed = answer.consumed.saturating_add(other.consumed);
-                    // A message alone says nothing of the input.
-                    let needed = if other.consumed > 0 || other.needed > 0 { other.needed } else { answer.needed };
-                    outcome.push(Answer { consumed, needed, close: answer.close || other.close, ..other.clone() }, &[reply, rest].concat());
-                }
-            }
-        }
-        for (answer, reply) in others {
-            outcome.push(answer.clone(), reply);
-        }
-        outcome
-    }
-
-    /// The answers to these deliveries in their order, and behind them the other ones.
-    fn in_the_order_of(&self, deliveries: &[Delivery<'_>]) -> Self {
-        let (wake_after_ms, shutdown, for_peers) = (self.wake_after_ms, self.shutdown, self.for_peers.clone());
-        let mut outcome = Self { wake_after_ms, shutdown, for_peers, ..Self::default() };
-        let rank = |answer: &Answer| deliveries.iter().position(|delivery| delivery.connection == answer.connection);
-        let mut replies: Vec<(&Answer, &[u8])> = self.replies().collect();
-        replies.sort_by_key(|(answer, _)| rank(answer).unwrap_or(deliveries.len()));
-        replies.into_iter().for_each(|(answer, reply)| outcome.push(answer.clone(), reply));
-        outcome
-    }
-
-    fn push(&mut self, mut answer: Answer, reply: &[u8]) {
-        self.output.extend_from_slice(reply);
-        answer.end = u32::try_from(self.output.len()).unwrap_or(u32::MAX);
-        self.answers.push(answer);
-    }
-}
 
 /// What a step of the sweep did.
 pub type Swept = maintenance::Swept;
@@ -250,17 +158,17 @@ impl Orbweaver {
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
-        let mut outcome = self.exchange_once(deliveries)?;
-        while outcome.output.len() < MAX_REPLY_BYTES {
+        let mut joined = Joined::default();
+        joined.add(self.exchange_once(deliveries)?);
+        while joined.bytes() < MAX_REPLY_BYTES {
             let left: Vec<Delivery<'_>> =
-                deliveries.iter().zip(&outcome.answers).filter_map(|(delivery, answer)| delivery.left(answer)).collect();
+                deliveries.iter().zip(joined.answers()).filter_map(|(delivery, answer)| delivery.left(answer)).collect();
             if left.is_empty() {
                 break;
             }
-            let next = self.exchange_once(&left)?;
-            outcome = outcome.go_on(&next);
+            joined.add(self.exchange_once(&left)?);
         }
-        Ok(outcome)
+        Ok(joined.into_outcome())
     }
 
     /// One call: its requests are committed together, or not at all.
@@ -289,19 +197,20 @@ impl Orbweaver {
         };
         let written = instance.commits() != commits;
         let text = self.replace(trap)?;
-        let mut outcome = Outcome::default();
         if written || deliveries.len() == 1 {
+            let mut outcome = Outcome::default();
             for delivery in deliveries {
-                outcome.push(closed(*delivery), format!("-ERR internal: {text}\r\n").as_bytes());
+                outcome.push(closed(*delivery), &[format!("-ERR internal: {text}\r\n").as_bytes()]);
             }
             return Ok(outcome);
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
+        let mut joined = Joined::default();
         for delivery in deliveries {
             // One of them may end the wait of one before it.
-            outcome = outcome.go_on(&self.exchange_once(std::slice::from_ref(delivery))?);
+            joined.add(self.exchange_once(std::slice::from_ref(delivery))?);
         }
-        Ok(outcome.in_the_order_of(deliveries))
+        Ok(joined.into_outcome().in_the_order_of(deliveries))
     }
 
     /// Runs one command and returns its reply, an error reply included, as [`Value::Error`]. Commands share a connection of their own

@@ -106,8 +106,9 @@ pub fn database(options: &RocksOptions, memory: &Memory) -> Options {
     // One flush and one compaction at a time: on few cores more of them take the time of commands.
     db.set_max_background_jobs(2);
     db.set_write_buffer_manager(&memory.buffers);
-    // A keyspace that hardly changes would otherwise keep old logs, and make a restart read them.
-    db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes).unwrap_or(u64::MAX).saturating_mul(8));
+    // A keyspace that hardly changes would otherwise keep old logs: disk, and what a restart reads. It is written for their sake then,
+    // which is a small file.
+    db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes).unwrap_or(u64::MAX).saturating_mul(2));
     // Written in small steps while a file grows, not as one burst that delays the sync of the log.
     db.set_bytes_per_sync(1 << 20);
     // The information log is for people; three files of 16 MiB tell enough.
