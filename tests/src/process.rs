@@ -79,13 +79,33 @@ impl ServerProcess {
         self.kill_and_wait();
     }
 
+    /// SIGSTOP: the server does nothing until it is [resumed](Self::resume), while its sockets take what clients send.
+    ///
+    /// # Panics
+    /// When the server does not run any more.
+    pub fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// SIGCONT.
+    ///
+    /// # Panics
+    /// When the server does not run any more.
+    pub fn resume(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id()).expect("process ids are small");
+        kill(Pid::from_raw(id), signal).expect("the server runs");
+    }
+
     /// SIGTERM, then waits for the server to stop by itself.
     ///
     /// # Panics
     /// When the server has not stopped in time.
     pub fn terminate(mut self) -> ExitStatus {
-        let id = i32::try_from(self.child.id()).expect("process ids are small");
-        kill(Pid::from_raw(id), Signal::SIGTERM).expect("the server runs");
+        self.signal(Signal::SIGTERM);
         self.wait_for_exit()
     }
 
