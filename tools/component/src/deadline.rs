@@ -1,7 +1,7 @@
 //! Checks in loops: a core module is rewritten so that, however long it runs, it soon asks its host whether it may go on.
 //!
 //! * A loop that has loops or calls in it counts down a counter of the module's, each time at its head. So does each call of an
-//!   import, by [`IMPORT_TURNS`], for it may be slow. Below zero the counter is set up again, and [`CHECK`] is called: an import that
+//!   import, by `IMPORT_TURNS`, for it may be slow. Below zero the counter is set up again, and [`CHECK`] is called: an import that
 //!   traps where the call under way is late.
 //! * An innermost loop without calls counts its turns in a register, and traps at 2^32: no pass over a memory of 4 GiB has as many. A
 //!   call there, even one that is never made, would keep its other registers on the stack.
