@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Chromium } from './chromium.mjs';
+import { eventually } from './page/page.mjs';
 
 let chromium;
 before(async () => { chromium = await Chromium.start(); });
@@ -21,14 +21,8 @@ const owns = (page) => page.evaluate(() => db.owner);
 /** Waits until a function of the tab says so. By the clock: a tab in the background draws no frames. */
 const until = (page, condition) => page.waitForFunction(condition, undefined, { polling: 50 });
 
-/** Asks in the tab until the promised answer is true; `waitForFunction` takes any promise for a yes. */
-async function untilAnswered(page, question) {
-  const end = Date.now() + 30_000;
-  while (!await page.evaluate(question)) {
-    assert.ok(Date.now() < end, `not within 30 seconds: ${question}`);
-    await pause(50);
-  }
-}
+/** Asks in the tab until the promised answer is this one; `waitForFunction` takes any promise for a yes. */
+const untilAnswered = (page, question, answer) => eventually(async () => assert.equal(await page.evaluate(question), answer), 30_000);
 
 /** Counts in turn until the tab owns the database, and a while longer; notes what was acknowledged and what was not. */
 function count(page) {
@@ -100,7 +94,7 @@ test('messages reach subscribers in other tabs, also after ownership has moved',
   await one.close();
   await until(two, () => db.owner);
   // The subscription is there again, soon after. A try whose answer was lost with the owner may have been heard, too.
-  await untilAnswered(three, () => db.command('PUBLISH', 'c2', 'second').then((receivers) => receivers === 1, () => false));
+  await untilAnswered(three, () => db.command('PUBLISH', 'c2', 'second'), 1);
   await until(two, () => heard.length >= 2);
   const [first, ...others] = await two.evaluate(() => heard);
   assert.equal(first, 'c1 first');
@@ -117,7 +111,7 @@ test('what waits for a tab that is gone is forgotten', async () => {
     await db.command('SET', 'waits', 'yes');
   });
   await two.close();
-  await untilAnswered(one, async () => (await db.command('CLIENT', 'LIST')).trim().split('\n').length === 1);
+  await untilAnswered(one, async () => (await db.command('CLIENT', 'LIST')).trim().split('\n').length, 1);
   assert.equal(await one.evaluate(() => db.command('RPUSH', 'queue', 'a')), 1);
   assert.equal(await one.evaluate(() => db.command('LLEN', 'queue')), 1);
   await one.close();

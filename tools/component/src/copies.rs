@@ -5,9 +5,10 @@
 //! The function reads all of a short piece before it writes any, so that pieces may overlap, and leaves long ones to `memory.copy`.
 //! (docs/boundary.md)
 
+use crate::rewriting::{Copied, locals};
 use std::convert::Infallible;
 use std::error::Error;
-use wasm_encoder::reencode::{self, Reencode, utils};
+use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{BlockType, CodeSection, Function, FunctionSection, ImportSection, Instruction, MemArg};
 use wasm_encoder::{Module, TypeSection, ValType};
 use wasmparser::{FunctionBody, Parser, TypeRef};
@@ -58,8 +59,6 @@ struct Rewriter {
     copy_type: u32,
 }
 
-type Copied<T> = Result<T, reencode::Error<Infallible>>;
-
 impl Reencode for Rewriter {
     type Error = Infallible;
 
@@ -85,12 +84,7 @@ impl Reencode for Rewriter {
     }
 
     fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Copied<()> {
-        let mut locals = Vec::new();
-        for several in body.get_locals_reader()? {
-            let (number, local) = several?;
-            locals.push((number, self.val_type(local)?));
-        }
-        let mut function = Function::new(locals);
+        let mut function = Function::new(locals(self, &body)?);
         // A constant length: wasmtime copies short pieces in place, and others are long.
         let mut is_constant = false;
         let mut reader = body.get_operators_reader()?;

@@ -12,10 +12,11 @@
 //! The host may not be called while it is calling the canonical ABI's own functions, `cabi_realloc` and `cabi_post_*`: what those
 //! reach by direct calls has no checks of the first kind. It is the allocator, whose loops end.
 
+use crate::rewriting::{Copied, locals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::error::Error;
-use wasm_encoder::reencode::{self, Reencode, utils};
+use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{BlockType, CodeSection, ConstExpr, EntityType, Function, GlobalSection, GlobalType, ImportSection, Instruction};
 use wasm_encoder::{Module, TypeSection, ValType};
 use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
@@ -251,8 +252,6 @@ struct Rewriter {
     counted: usize,
 }
 
-type Copied<T> = Result<T, reencode::Error<Infallible>>;
-
 impl Rewriter {
     fn count_down(&self, function: &mut Function, turns: i32) {
         let counter = self.counter.unwrap_or_default();
@@ -307,11 +306,7 @@ impl Reencode for Rewriter {
     }
 
     fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Copied<()> {
-        let mut locals = Vec::new();
-        for several in body.get_locals_reader()? {
-            let (number, local) = several?;
-            locals.push((number, self.val_type(local)?));
-        }
+        let mut locals = locals(self, &body)?;
         // Turns of the inner loop under way, behind all other locals.
         locals.push((1, ValType::I32));
         let mut function = Function::new(locals);

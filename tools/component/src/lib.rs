@@ -2,6 +2,7 @@
 
 pub mod copies;
 pub mod deadline;
+mod rewriting;
 
 use std::env;
 use std::error::Error;

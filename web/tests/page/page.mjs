@@ -102,8 +102,8 @@ export class Page {
 }
 
 /** Asks until the answer is as expected, or time is up; the last failure is thrown. */
-export async function eventually(check) {
-  for (const end = Date.now() + WAIT_MS; ;) {
+export async function eventually(check, waitMs = WAIT_MS) {
+  for (const end = Date.now() + waitMs; ;) {
     try {
       return await check();
     } catch (error) {
