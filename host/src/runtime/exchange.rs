@@ -25,6 +25,16 @@ impl<'a> Delivery<'a> {
     }
 }
 
+/// The first of these deliveries whose input has room in so many bytes, and at least one.
+pub(super) fn first_of<'a>(mut room: usize, deliveries: impl Iterator<Item = Delivery<'a>>) -> Vec<Delivery<'a>> {
+    let has_room = |delivery: &Delivery<'_>| {
+        let had = room;
+        room = room.saturating_sub(delivery.input.len());
+        had > 0
+    };
+    deliveries.take_while(has_room).collect()
+}
+
 /// What an exchange came to.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -51,6 +61,11 @@ impl Outcome {
             start = end;
             (answer, reply)
         })
+    }
+
+    /// How many bytes of input were run.
+    pub(super) fn consumed(&self) -> usize {
+        self.answers.iter().map(|answer| usize::try_from(answer.consumed).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
     }
 
     /// The answers to these deliveries in their order, and behind them the other ones.
@@ -184,6 +199,14 @@ mod tests {
         let expected = [(7, 15, 2, "aA"), (3, 7, 0, "B!"), (5, 4, 9, "cM"), (9, 0, 0, "mn")];
         assert_eq!(shown(&outcome), expected.map(|(connection, consumed, needed, reply)| (connection, consumed, needed, reply.to_owned())));
         assert_eq!((outcome.wake_after_ms, outcome.shutdown, outcome.for_peers), (Some(7), false, b"onetwo".to_vec()));
+    }
+
+    #[test]
+    fn a_call_is_given_the_first_deliveries_that_have_room_and_at_least_one() {
+        let input = [0; 10];
+        let deliveries = [4, 10, 3].map(|length| Delivery { connection: 1, input: input.get(..length).unwrap_or_default() });
+        let count = |room| first_of(room, deliveries.into_iter()).len();
+        assert_eq!([1, 4, 5, 14, 15, 100].map(count), [1, 1, 2, 2, 3, 3]);
     }
 
     #[test]

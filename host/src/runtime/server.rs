@@ -4,7 +4,7 @@ use super::bindings::Orbweaver as Exports;
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
 use super::builder::Builder;
 use super::component::Component;
-use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome};
+use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome, first_of};
 use super::imports::State;
 use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
@@ -45,6 +45,9 @@ pub struct Orbweaver {
 
 /// Once the replies of an exchange hold this many bytes, it leaves what follows to the next one.
 const MAX_REPLY_BYTES: usize = 16 << 20;
+
+/// What a call has left is given to the next one up to twice what it ran, or up to this many bytes.
+const LEAST_ROOM: usize = 16 << 10;
 
 /// The connection of [`Orbweaver::command`].
 const OWN_CONNECTION: u64 = 0;
@@ -159,14 +162,19 @@ impl Orbweaver {
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
         let mut joined = Joined::default();
-        joined.add(self.exchange_once(deliveries)?);
-        while joined.bytes() < MAX_REPLY_BYTES {
-            let left: Vec<Delivery<'_>> =
-                deliveries.iter().zip(joined.answers()).filter_map(|(delivery, answer)| delivery.left(answer)).collect();
+        let mut outcome = self.exchange_once(deliveries)?;
+        loop {
+            // A call runs as many requests as a group holds. What is far behind them would cross again in vain.
+            let room = outcome.consumed().saturating_mul(2).max(LEAST_ROOM);
+            joined.add(outcome);
+            if joined.bytes() >= MAX_REPLY_BYTES {
+                break;
+            }
+            let left = first_of(room, deliveries.iter().zip(joined.answers()).filter_map(|(delivery, answer)| delivery.left(answer)));
             if left.is_empty() {
                 break;
             }
-            joined.add(self.exchange_once(&left)?);
+            outcome = self.exchange_once(&left)?;
         }
         Ok(joined.into_outcome())
     }

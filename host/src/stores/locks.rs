@@ -4,10 +4,11 @@
 //! them wait. A transaction on keys takes the *gate* shared and then its stripes in ascending order, an exclusive one takes the
 //! gate alone: nobody waits in a circle.
 
+use foldhash::quality::RandomState;
 use orbweaver_engine::store::Scope;
 use parking_lot::lock_api::{ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockWriteGuard};
 use parking_lot::{Mutex, RawMutex, RawRwLock, RwLock};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Enough that two transactions rarely share a stripe by accident.
@@ -45,7 +46,7 @@ impl Held {
 impl KeyLocks {
     pub fn new() -> Self {
         let stripes = (0..STRIPES).map(|_| Arc::default()).collect();
-        Self { gate: Arc::default(), stripes, hasher: RandomState::new() }
+        Self { gate: Arc::default(), stripes, hasher: RandomState::default() }
     }
 
     /// The stripe of a lock key, below [`STRIPES`].

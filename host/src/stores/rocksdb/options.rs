@@ -80,6 +80,9 @@ pub fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usi
 /// written, and the file is compacted soon. (The binding has no functions for these settings.)
 const FLUSH_OF_TOMBSTONES: &str = "memtable_op_scan_flush_trigger=2000;memtable_avg_op_scan_flush_trigger=8";
 
+/// The part of a write buffer that is its filter.
+const MEMTABLE_FILTER_SHARE: f64 = 0.02;
+
 /// What the databases of a store share: the memory for what is read, and for what is written.
 pub struct Memory {
     cache: Cache,
@@ -140,6 +143,12 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
     let mut cf = Options::default().get_options_from_string(FLUSH_OF_TOMBSTONES).unwrap_or_default();
     orders::set(&mut cf, order);
     cf.set_write_buffer_size(options.write_buffer_bytes);
+    // The memtable has a filter too, of some 16 bits a small record: what a write asks for is often not there, and in a search of the
+    // skip list the processor waits for memory at every step. Only in byte order are keys the same whose hashes are.
+    if order == Order::Bytes {
+        cf.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER_SHARE);
+        cf.set_memtable_whole_key_filtering(true);
+    }
     // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.
     cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
     if options.layout.is_foreign() {

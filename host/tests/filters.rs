@@ -1,0 +1,89 @@
+//! What filters spare, by RocksDB's own counters: a read of a record that is not there searches neither memtables nor files.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use bytes::Bytes;
+use orbweaver::stores::rocksdb::{RocksHandle, RocksOptions, RocksStore};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store};
+use rocksdb::perf::{PerfContext, PerfMetric};
+use std::path::Path;
+
+/// Records of a keyspace.
+const RECORDS: u64 = 1000;
+
+fn open(path: &Path) -> RocksStore {
+    // Without records of its own in memory: every read is RocksDB's.
+    RocksStore::open(path, RocksOptions { record_cache_bytes: 0, ..RocksOptions::default() }).unwrap()
+}
+
+/// Every second structure has a record.
+fn key(structure: u64) -> Vec<u8> {
+    [&structure.to_be_bytes()[..], b"member"].concat()
+}
+
+fn fill(handle: &mut RocksHandle, keyspace: Keyspace) {
+    let mut batch = Batch::new();
+    (0..RECORDS).for_each(|number| batch.put(keyspace, &key(number * 2), b"value").unwrap());
+    handle.begin(&Scope::Exclusive).unwrap();
+    handle.commit(&batch, &[]).unwrap();
+}
+
+/// How much the counters of this thread grow while `read` runs.
+fn counted<const N: usize>(metrics: [PerfMetric; N], read: impl FnOnce()) -> [u64; N] {
+    let now = || metrics.map(|metric| PerfContext::default().metric(metric));
+    let before = now();
+    read();
+    let after = now();
+    std::array::from_fn(|at| after[at] - before[at])
+}
+
+/// Reads records that are there, or others, one by one and together, and the structures that they would be in.
+fn read(handle: &mut RocksHandle, keyspace: Keyspace, are_there: bool) {
+    let keys: Vec<Vec<u8>> = (0..RECORDS).map(|number| key(number * 2 + u64::from(!are_there))).collect();
+    handle.begin(&Scope::Read).unwrap();
+    for key in &keys {
+        assert_eq!(handle.get(keyspace, key).unwrap().is_some(), are_there);
+        let range = KeyRange { start: key[..8].to_vec(), after_start: false, end: Some([&key[..8], &[0xff]].concat()) };
+        let page = handle.scan(keyspace, &range, Direction::Forward, PageLimit { max_items: 10, max_bytes: 1000 }).unwrap();
+        assert_eq!(page.len(), usize::from(are_there));
+    }
+    let together: Vec<(Keyspace, Bytes)> = keys.into_iter().map(|key| (keyspace, Bytes::from(key))).collect();
+    let values = handle.get_many(&together).unwrap();
+    assert!(values.iter().all(|value| value.is_some() == are_there));
+    handle.rollback();
+}
+
+#[test]
+fn what_is_not_there_is_not_searched_for_in_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    fill(&mut handle, data);
+    let metrics = [PerfMetric::BloomMemtableHitCount, PerfMetric::BloomMemtableMissCount];
+    // Each record is asked for by a get, a scan of its structure, and a get of many.
+    let [hits, misses] = counted(metrics, || read(&mut handle, data, true));
+    assert_eq!((hits, misses), (3 * RECORDS, 0));
+    let [hits, misses] = counted(metrics, || read(&mut handle, data, false));
+    assert_eq!(hits + misses, 3 * RECORDS);
+    assert!(misses > RECORDS * 3 * 95 / 100, "{misses} of {} reads in vain were spared", 3 * RECORDS);
+}
+
+#[test]
+fn what_is_not_there_is_not_read_from_files() {
+    let directory = tempfile::tempdir().unwrap();
+    {
+        let store = open(directory.path());
+        let mut handle = store.handle();
+        let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+        fill(&mut handle, data);
+    }
+    // What the log holds becomes a file when the store is opened.
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    let metrics = [PerfMetric::BloomSstHitCount, PerfMetric::BloomSstMissCount];
+    let [hits, misses] = counted(metrics, || read(&mut handle, data, true));
+    assert!(hits >= 3 * RECORDS && misses == 0, "{hits} hits, {misses} misses");
+    let [hits, misses] = counted(metrics, || read(&mut handle, data, false));
+    assert!(misses > RECORDS * 3 * 95 / 100, "{misses} reads in vain were spared, {hits} were not");
+}
