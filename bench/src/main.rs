@@ -19,6 +19,7 @@ mod start;
 mod statistics;
 mod stores;
 mod template;
+mod training;
 mod workload;
 
 use anyhow::Result;
@@ -38,6 +39,9 @@ fn main() -> Result<()> {
     }
     if options.stores {
         return stores::run();
+    }
+    if let Some(folder) = &options.train {
+        return training::run(folder);
     }
     let operations = options.operations()?;
     if let Some((operation, pipeline)) = options.flame()? {

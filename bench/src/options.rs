@@ -71,6 +71,10 @@ pub struct Options {
     #[arg(long, conflicts_with = "flame", help_heading = "Parts")]
     pub simulation: bool,
 
+    /// Count branches of the component instead, into this folder; `cargo xtask profile` says it
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub train: Option<PathBuf>,
+
     /// Only these operations, by their commands, in process and over sockets
     #[arg(long, value_name = "COMMANDS", value_delimiter = ',')]
     only: Vec<String>,

@@ -149,6 +149,8 @@ impl maintenance::Guest for Orbweaver {
     }
 
     fn describe(keyspace: String, key: Vec<u8>, value: Vec<u8>) -> Result<maintenance::Inspected, String> {
+        #[cfg(orbweaver_profile)]
+        let value = if keyspace == "profile" { crate::profile::raw() } else { value };
         with_engine(|engine| inspected(engine.describe(&keyspace, &key, &value)))
     }
 }

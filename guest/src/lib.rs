@@ -4,6 +4,8 @@ mod allocator;
 mod environment;
 mod exports;
 mod memory;
+#[cfg(orbweaver_profile)]
+mod profile;
 mod store;
 mod typed;
 

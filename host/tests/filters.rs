@@ -10,9 +10,13 @@ use std::path::Path;
 /// Records of a keyspace.
 const RECORDS: u64 = 1000;
 
-fn open(path: &Path) -> RocksStore {
+/// A handle, which keeps its store, and a keyspace.
+fn open(path: &Path) -> (RocksHandle, Keyspace) {
     // Without records of its own in memory: every read is RocksDB's.
-    RocksStore::open(path, RocksOptions { record_cache_bytes: 0, ..RocksOptions::default() }).unwrap()
+    let store = RocksStore::open(path, RocksOptions { record_cache_bytes: 0, ..RocksOptions::default() }).unwrap();
+    let mut handle = store.handle();
+    let keyspace = handle.open_keyspace("data", Order::Bytes).unwrap();
+    (handle, keyspace)
 }
 
 /// Every second structure has a record.
@@ -55,9 +59,7 @@ fn read(handle: &mut RocksHandle, keyspace: Keyspace, are_there: bool) {
 #[test]
 fn what_is_not_there_is_not_searched_for_in_memory() {
     let directory = tempfile::tempdir().unwrap();
-    let store = open(directory.path());
-    let mut handle = store.handle();
-    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    let (mut handle, data) = open(directory.path());
     fill(&mut handle, data);
     let metrics = [PerfMetric::BloomMemtableHitCount, PerfMetric::BloomMemtableMissCount];
     // Each record is asked for by a get, a scan of its structure, and a get of many.
@@ -72,18 +74,46 @@ fn what_is_not_there_is_not_searched_for_in_memory() {
 fn what_is_not_there_is_not_read_from_files() {
     let directory = tempfile::tempdir().unwrap();
     {
-        let store = open(directory.path());
-        let mut handle = store.handle();
-        let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+        let (mut handle, data) = open(directory.path());
         fill(&mut handle, data);
     }
     // What the log holds becomes a file when the store is opened.
-    let store = open(directory.path());
-    let mut handle = store.handle();
-    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    let (mut handle, data) = open(directory.path());
     let metrics = [PerfMetric::BloomSstHitCount, PerfMetric::BloomSstMissCount];
     let [hits, misses] = counted(metrics, || read(&mut handle, data, true));
     assert!(hits >= 3 * RECORDS && misses == 0, "{hits} hits, {misses} misses");
     let [hits, misses] = counted(metrics, || read(&mut handle, data, false));
     assert!(misses > RECORDS * 3 * 95 / 100, "{misses} reads in vain were spared, {hits} were not");
+}
+
+#[test]
+fn elements_that_follow_each_other_are_read_with_one_search() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut handle, data) = open(directory.path());
+    let element = |structure: u64, number: u64| Bytes::from([structure.to_be_bytes(), number.to_be_bytes()].concat());
+    let value = |structure: u64, number: u64| Bytes::from(format!("{structure}:{number}"));
+    // Some are missing, and keys that are no elements stand between them.
+    let is_there = |number: u64| number % 5 != 2;
+    let mut batch = Batch::new();
+    for structure in [1, 2] {
+        for number in (0..100).filter(|number| is_there(*number)) {
+            batch.put(data, &element(structure, number), &value(structure, number)).unwrap();
+            for longer in 0..number % 4 {
+                batch.put(data, &[&element(structure, number)[..], &[longer as u8]].concat(), b"between").unwrap();
+            }
+        }
+    }
+    handle.begin(&Scope::Exclusive).unwrap();
+    handle.commit(&batch, &[]).unwrap();
+
+    let numbers = || (10..40).map(|number| (1, number)).chain([(2, 7), (2, 50), (2, 51)]).chain((90..110).map(|number| (2, number)));
+    let keys: Vec<(Keyspace, Bytes)> = numbers().map(|(structure, number)| (data, element(structure, number))).collect();
+    handle.begin(&Scope::Read).unwrap();
+    let mut values = Vec::new();
+    let [gets, seeks] = counted([PerfMetric::GetFromMemtableCount, PerfMetric::SeekOnMemtableCount], || {
+        values = handle.get_many(&keys).unwrap();
+    });
+    let expected = |(structure, number)| (number < 100 && is_there(number)).then(|| value(structure, number));
+    assert_eq!(values, numbers().map(expected).collect::<Vec<_>>());
+    assert!(gets <= 3 && seeks < 30, "{gets} reads and {seeks} searches for {} elements", keys.len());
 }

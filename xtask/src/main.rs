@@ -1,5 +1,5 @@
 #![cfg_attr(test, allow(clippy::panic, clippy::unwrap_used))]
-//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | docs | package | web | demo`.
+//! The developer's verbs, `cargo xtask setup | run | test | fuzz | bench | profile | docs | package | web | demo`.
 
 mod bench;
 mod command;
@@ -11,6 +11,7 @@ mod installation;
 mod node;
 mod package;
 mod packages;
+mod profile;
 mod python;
 mod run;
 mod rust;
@@ -93,6 +94,13 @@ enum Verb {
         arguments: Vec<OsString>,
     },
 
+    /// Count which branches of the component are taken, for the compiler
+    ///
+    /// Builds a component that counts, runs every command and what is measured through it, and writes guest/component.profdata, by
+    /// which the component is compiled. Due after changes to what is hot; until then changed functions are compiled as without it.
+    #[command(after_help = "Example:\n  cargo xtask profile")]
+    Profile,
+
     /// Write the generated pages of docs/, such as docs/commands.md
     #[command(after_help = "Example:\n  cargo xtask docs")]
     Docs,
@@ -144,6 +152,7 @@ fn carry_out(verb: Verb) -> Result<()> {
         Verb::Fuzz { targets, seconds } => fuzz::fuzz(&targets, seconds),
         Verb::Bench { browser: true, .. } => bench::browser(),
         Verb::Bench { arguments, .. } => bench::bench(&arguments),
+        Verb::Profile => profile::profile(),
         Verb::Docs => docs::docs(),
         Verb::Package => package::package(),
         Verb::Web { sizes } => web::web(sizes),

@@ -2,7 +2,7 @@
 //!
 //! rustup installs them by itself only while RUSTUP_AUTO_INSTALL is on, and only together with the toolchain.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -27,6 +27,16 @@ pub fn install_missing() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A program of LLVM, of the same version as the compiler's.
+pub fn llvm_tool(name: &str) -> Result<PathBuf> {
+    let libraries = command::output(Command::new("rustc").args(["--print", "target-libdir"])).context("rustc does not tell its folder")?;
+    let tool = Path::new(&libraries).with_file_name("bin").join(name);
+    if !tool.exists() {
+        rustup(&["component", "add", "llvm-tools"])?;
+    }
+    Ok(tool)
 }
 
 fn target_is_installed(target: &str) -> bool {

@@ -1,5 +1,6 @@
 //! What an exchange takes and what it comes to, and how several calls become one.
 
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 pub use super::bindings::exports::orbweaver::engine::resp::Answer;
@@ -89,7 +90,7 @@ impl Outcome {
 /// Calls that were made one after the other, as one. Their replies are copied once, when all are there.
 #[derive(Default)]
 pub(super) struct Joined {
-    parts: Vec<Outcome>,
+    parts: SmallVec<[Outcome; 1]>,
     /// What the parts have answered, each connection once; empty while there is one part, which says it itself.
     answers: Vec<Answer>,
     /// Where the answer to a connection is among them.

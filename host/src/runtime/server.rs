@@ -10,6 +10,8 @@ use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
+use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What a step of the sweep did.
@@ -184,14 +186,17 @@ impl Orbweaver {
         self.exchanges += 1;
         let instance = self.instance()?;
         let commits = instance.commits();
-        let mut input = Vec::with_capacity(deliveries.iter().map(|delivery| delivery.input.len()).sum());
-        let flat: Vec<resp::Delivery> = deliveries
-            .iter()
-            .map(|delivery| {
-                input.extend_from_slice(delivery.input);
-                resp::Delivery { connection: delivery.connection, end: u32::try_from(input.len()).unwrap_or(u32::MAX) }
-            })
-            .collect();
+        // The one delivery of a lone client is not copied on the way.
+        let input: Cow<'_, [u8]> = match deliveries {
+            [only] => only.input.into(),
+            _ => deliveries.iter().map(|delivery| delivery.input).collect::<Vec<_>>().concat().into(),
+        };
+        let mut end = 0;
+        let flat = deliveries.iter().map(|delivery| {
+            end += delivery.input.len();
+            resp::Delivery { connection: delivery.connection, end: u32::try_from(end).unwrap_or(u32::MAX) }
+        });
+        let flat: SmallVec<[resp::Delivery; 1]> = flat.collect();
         let trap = match instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange(wasm, &input, &flat)) {
             Ok(resp::Outcome { mut answers, output, wake_after_ms, shutdown, for_peers }) => {
                 for answer in &mut answers {

@@ -8,6 +8,7 @@ use foldhash::quality::RandomState;
 use orbweaver_engine::store::Scope;
 use parking_lot::lock_api::{ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockWriteGuard};
 use parking_lot::{Mutex, RawMutex, RawRwLock, RwLock};
+use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -22,11 +23,14 @@ pub struct KeyLocks {
     hasher: RandomState,
 }
 
+/// Most transactions are of one key.
+type Few<T> = SmallVec<[T; 2]>;
+
 /// The locks of one transaction; dropping it releases them.
 pub struct Held {
     /// For each key of the scope, in its order, the stripe.
-    by_position: Vec<usize>,
-    _stripes: Vec<ArcMutexGuard<RawMutex, ()>>,
+    by_position: Few<usize>,
+    _stripes: Few<ArcMutexGuard<RawMutex, ()>>,
     _gate: Gate,
 }
 
@@ -58,12 +62,12 @@ impl KeyLocks {
     /// Waits until every lock of the scope is free, and takes it.
     pub fn acquire(&self, scope: &Scope) -> Held {
         match scope {
-            Scope::Read => Held { by_position: Vec::new(), _stripes: Vec::new(), _gate: Gate::Open },
+            Scope::Read => Held { by_position: Few::new(), _stripes: Few::new(), _gate: Gate::Open },
             Scope::Exclusive => {
-                Held { by_position: Vec::new(), _stripes: Vec::new(), _gate: Gate::Alone { _guard: self.gate.write_arc() } }
+                Held { by_position: Few::new(), _stripes: Few::new(), _gate: Gate::Alone { _guard: self.gate.write_arc() } }
             }
             Scope::Keys(keys) => {
-                let by_position: Vec<usize> = keys.iter().map(|key| self.stripe(key)).collect();
+                let by_position: Few<usize> = keys.iter().map(|key| self.stripe(key)).collect();
                 let gate = Gate::Shared { _guard: self.gate.read_arc() };
                 let mut ascending = by_position.clone();
                 ascending.sort_unstable();

@@ -16,6 +16,7 @@ mod journal;
 mod layout;
 mod marks;
 mod merges;
+mod neighbours;
 mod options;
 mod orders;
 mod question;

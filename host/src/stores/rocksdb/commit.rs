@@ -8,16 +8,23 @@ use super::record_cache::Change;
 use super::{LIMITS, Shared, read_error};
 use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
+use smallvec::SmallVec;
 use std::path::Path;
+
+/// What RocksDB's form of a batch begins with: a sequence number and a count.
+const HEADER_BYTES: usize = 12;
 
 /// What a batch is for RocksDB.
 struct Writes<'b> {
     /// For each database of the store.
-    batches: Vec<WriteBatch>,
+    batches: Batches,
     deleted: Vec<Deleted>,
     /// For the cache of records.
-    changes: Vec<Change<'b>>,
+    changes: SmallVec<[Change<'b>; 2]>,
 }
+
+/// One for each database of a store; most have one.
+type Batches = SmallVec<[WriteBatch; 1]>;
 
 impl State<'_> {
     /// Writes the batch of a transaction.
@@ -71,8 +78,10 @@ impl State<'_> {
 
     /// The batch in RocksDB's form, and the ranges that it deletes.
     fn writes<'b>(&self, batch: &'b Batch) -> Result<Writes<'b>, StoreError> {
-        let batches = self.shared.databases.iter().map(|_| WriteBatch::default()).collect();
-        let mut writes = Writes { batches, deleted: Vec::new(), changes: Vec::new() };
+        // RocksDB's form is the shorter one, but for its header: a batch that has this room does not grow on the way.
+        let room = if self.shared.databases.len() == 1 { HEADER_BYTES + batch.as_bytes().len() } else { HEADER_BYTES };
+        let batches = self.shared.databases.iter().map(|_| WriteBatch::with_capacity_bytes(room)).collect();
+        let mut writes = Writes { batches, deleted: Vec::new(), changes: SmallVec::new() };
         for op in batch.ops() {
             let op = op?;
             check_sizes(&op)?;
@@ -128,8 +137,9 @@ impl State<'_> {
 
 impl Shared {
     /// Writes what each database is to get, whole or not at all across crashes.
-    fn write(&self, batches: Vec<WriteBatch>) -> Result<(), StoreError> {
-        let mut writes: Vec<(&Database, WriteBatch)> = self.databases.iter().zip(batches).filter(|(_, batch)| !batch.is_empty()).collect();
+    fn write(&self, batches: Batches) -> Result<(), StoreError> {
+        let filled = self.databases.iter().zip(batches).filter(|(_, batch)| !batch.is_empty());
+        let mut writes: SmallVec<[(&Database, WriteBatch); 1]> = filled.collect();
         let journaled = writes.len() > 1;
         if journaled {
             self.write_journal(&writes)?;

@@ -1,6 +1,6 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
-use super::{Db, Inner, LIMITS, Shared, options, read_error};
+use super::{Db, Inner, LIMITS, Shared, neighbours, options, read_error};
 use crate::stores::locks::Held;
 use bytes::Bytes;
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
@@ -151,34 +151,54 @@ impl<'db> State<'db> {
         Ok(self.keep(keyspace, key, last, value.as_deref()))
     }
 
-    /// One batched read for each keyspace that occurs among the keys, of those that the cache does not know.
+    /// Reads of those keys that the cache does not know: for each keyspace a walk along those that follow each other, and one batched read
+    /// of the others.
     fn get_many(&self, keys: &[(Keyspace, Bytes)], last: u64) -> Result<Vec<Option<Bytes>>, StoreError> {
         let mut values = vec![None; keys.len()];
-        let mut unknown = Vec::new();
-        for ((slot, (name, key)), position) in values.iter_mut().zip(keys).zip(0_usize..) {
+        let mut unknown: Vec<Unknown<'_, '_>> = Vec::new();
+        for (slot, (name, key)) in values.iter_mut().zip(keys) {
             match self.cached(self.keyspace(*name)?, key, last) {
                 Some(known) => *slot = known,
-                None => unknown.push((*name, position)),
+                None => unknown.push((*name, key, slot)),
             }
         }
         // In the order of keyspaces; the keys of each stay in theirs.
-        unknown.sort_unstable();
-        for group in unknown.chunk_by(|(one, _), (other, _)| one == other) {
-            let Some((name, _)) = group.first() else { continue };
-            let keyspace = self.keyspace(*name)?;
-            let Some(view) = self.view(keyspace) else { continue };
-            let wanted = || group.iter().filter_map(|(_, position)| Some((*position, keys.get(*position)?.1.as_ref())));
-            let got = view.db.batched_multi_get_cf_opt(view.family, wanted().map(|(_, key)| key), false, &view.read);
-            for ((position, key), value) in wanted().zip(got) {
-                let value = value.map_err(|error| read_error(&error))?;
-                if let Some(slot) = values.get_mut(position) {
-                    *slot = self.keep(keyspace, key, last, value.as_deref());
-                }
-            }
+        unknown.sort_by_key(|(name, ..)| *name);
+        for group in unknown.chunk_by_mut(|(one, ..), (other, ..)| one == other) {
+            let Some((name, ..)) = group.first() else { continue };
+            self.get_of(self.keyspace(*name)?, group, last)?;
         }
         Ok(values)
     }
+
+    /// Reads keys of one keyspace.
+    fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], last: u64) -> Result<(), StoreError> {
+        let mut scattered = Vec::with_capacity(group.len());
+        for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
+            if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes {
+                scattered.extend(run);
+                continue;
+            }
+            let Some(view) = self.view(keyspace) else { return Ok(()) };
+            let keys: Vec<&[u8]> = run.iter().map(|(_, key, _)| *key).collect();
+            // Not kept: whoever takes elements from a list does not ask for them again.
+            run.iter_mut().zip(neighbours::get(view, &keys)?).for_each(|((.., slot), value)| **slot = value);
+        }
+        if scattered.is_empty() {
+            return Ok(());
+        }
+        let Some(view) = self.view(keyspace) else { return Ok(()) };
+        let got = view.db.batched_multi_get_cf_opt(view.family, scattered.iter().map(|(_, key, _)| *key), false, &view.read);
+        for ((_, key, slot), value) in scattered.into_iter().zip(got) {
+            let value = value.map_err(|error| read_error(&error))?;
+            **slot = self.keep(keyspace, key, last, value.as_deref());
+        }
+        Ok(())
+    }
 }
+
+/// A key that the cache does not know, and where its value is to go.
+type Unknown<'k, 'v> = (Keyspace, &'k [u8], &'v mut Option<Bytes>);
 
 fn no_transaction() -> StoreError {
     StoreError::Io("no transaction is open".into())

@@ -22,6 +22,7 @@ use orbweaver_engine::store::{KeyRange, Page};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
+use smallvec::SmallVec;
 use std::hash::BuildHasher;
 
 /// Parts with a lock each.
@@ -220,9 +221,10 @@ impl RecordCache {
     }
 
     /// To be called before a commit writes.
-    pub fn change<'c>(&'c self, changes: Vec<Change<'c>>) -> Changing<'c> {
-        let mut changing =
-            Changing { cache: self, records: Vec::with_capacity(changes.len()), outdated: 0, marks: Vec::new(), outcome: None };
+    pub fn change<'c>(&'c self, changes: impl IntoIterator<Item = Change<'c>>) -> Changing<'c> {
+        let changes = changes.into_iter();
+        let records = SmallVec::with_capacity(changes.size_hint().0);
+        let mut changing = Changing { cache: self, records, outdated: 0, marks: SmallVec::new(), outcome: None };
         for change in changes {
             match change {
                 Change::Record { space, scanned, key, value } => {
@@ -280,11 +282,11 @@ impl RecordCache {
 pub struct Changing<'c> {
     cache: &'c RecordCache,
     /// The records, with the hashes of their names.
-    records: Vec<(Name<'c>, u64, Option<&'c [u8]>)>,
+    records: SmallVec<[(Name<'c>, u64, Option<&'c [u8]>); 2]>,
     /// How many of them stand before a range that the commit deletes.
     outdated: usize,
     /// The marks of ranges and structures.
-    marks: Vec<&'c Mark>,
+    marks: SmallVec<[&'c Mark; 4]>,
     /// What it has got, and whether everything was written.
     outcome: Option<(u64, bool)>,
 }
