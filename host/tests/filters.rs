@@ -99,7 +99,7 @@ fn elements_that_follow_each_other_are_read_with_one_search() {
         for number in (0..100).filter(|number| is_there(*number)) {
             batch.put(data, &element(structure, number), &value(structure, number)).unwrap();
             for longer in 0..number % 4 {
-                batch.put(data, &[&element(structure, number)[..], &[longer as u8]].concat(), b"between").unwrap();
+                batch.put(data, &[&element(structure, number)[..], longer.to_string().as_bytes()].concat(), b"between").unwrap();
             }
         }
     }

@@ -277,12 +277,14 @@ impl RecordCache {
     }
 }
 
+/// The name of a record with its hash, and its new value, if it has one.
+type Changed<'c> = (Name<'c>, u64, Option<&'c [u8]>);
+
 /// A commit that is being written. When it is dropped, the cache holds what the commit has written, or nothing of it where it has
 /// failed.
 pub struct Changing<'c> {
     cache: &'c RecordCache,
-    /// The records, with the hashes of their names.
-    records: SmallVec<[(Name<'c>, u64, Option<&'c [u8]>); 2]>,
+    records: SmallVec<[Changed<'c>; 2]>,
     /// How many of them stand before a range that the commit deletes.
     outdated: usize,
     /// The marks of ranges and structures.
