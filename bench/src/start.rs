@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Start {
     /// Keys of the database: nine strings for each hash of ten fields.
     pub keys: usize,
-    /// The first one reads the log that the server before it left.
+    /// The one after the server that has written everything.
     pub first_ms: f64,
     pub median_ms: f64,
     pub longest_ms: f64,

@@ -55,6 +55,27 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
+fn a_start_after_a_flush_has_no_log_to_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let log_bytes = || {
+        let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path());
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).map(|path| path.metadata().unwrap().len()).sum()
+    };
+    let store = open(directory.path());
+    put(&mut store.handle(), b"k", b"v").unwrap();
+    drop(store);
+    let before: u64 = log_bytes();
+    assert!(before > 0);
+    let store = open(directory.path());
+    put(&mut store.handle(), b"other", b"v").unwrap();
+    store.flush().unwrap();
+    drop(store);
+    assert_eq!(log_bytes(), 0);
+    let store = open(directory.path());
+    assert_eq!([get(&mut store.handle(), b"k"), get(&mut store.handle(), b"other")], [Some(Bytes::from("v")), Some(Bytes::from("v"))]);
+}
+
+#[test]
 fn a_directory_in_use_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());

@@ -167,6 +167,9 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         && !args.access.read_only
     {
         store.sync().context("what was written last may not have reached the disk")?;
+        if let Err(error) = store.flush() {
+            tracing::warn!("the next start takes longer, because it has to read the log: {error}");
+        }
     }
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)

@@ -172,6 +172,15 @@ impl RocksStore {
         self.inner.shared.check_poison()
     }
 
+    /// Writes what is in memory into files, so that whoever opens the store next has no log to read: for a stop, too. Nothing that is
+    /// committed is safer for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where that failed: the log has it all, as before.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.inner.shared.databases.iter().try_for_each(Database::flush)
+    }
+
     /// How often the log has been synced in the background since the store was opened.
     #[must_use]
     pub fn background_syncs(&self) -> u64 {

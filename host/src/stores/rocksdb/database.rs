@@ -6,7 +6,7 @@ use super::options::{self, Memory, RocksOptions};
 use super::{Db, orders};
 use orbweaver_engine::store::{Order, StoreError};
 use parking_lot::Mutex;
-use rocksdb::{BoundColumnFamily, ColumnFamilyDescriptor, Options};
+use rocksdb::{BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -142,6 +142,15 @@ impl Database {
             families.created.push(settings);
         }
         db.cf_handle(name).ok_or_else(missing)
+    }
+
+    /// Writes the memtables of all column families into files, where the database is there.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let Some(db) = self.db.get() else { return Ok(()) };
+        let names: Vec<String> = self.families.lock().orders.keys().cloned().collect();
+        let families: Vec<_> = names.iter().filter_map(|name| db.cf_handle(name)).collect();
+        let families: Vec<_> = families.iter().collect();
+        db.flush_cfs_opt(&families, &FlushOptions::default()).map_err(|error| StoreError::Io(error.to_string()))
     }
 
     /// The names of the keyspaces on the disk.
