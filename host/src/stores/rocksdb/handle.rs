@@ -133,31 +133,34 @@ impl<'db> State<'db> {
         self.shared.cache.as_ref()?.get(keyspace.cached?, key, last)
     }
 
-    /// A value that was read from that state, left in the cache for the next one who asks.
-    fn keep(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], last: u64, value: Option<&[u8]>) -> Option<Bytes> {
-        if let (Some(cache), Some(space)) = (&self.shared.cache, keyspace.cached) {
-            cache.keep(space, key, last, value);
+    /// A value that the transaction has read, left in the cache for the next one who asks. Not that an element is absent, if the transaction
+    /// writes: it has mostly asked because it is about to put it there, and few elements are asked for again.
+    fn keep(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], open: &Open, value: Option<&[u8]>) -> Option<Bytes> {
+        if let (Some(cache), Some(space)) = (&self.shared.cache, keyspace.cached)
+            && (value.is_some() || open.kind == Kind::Read || keyspace.filter_prefix.is_none())
+        {
+            cache.keep(space, key, open.last, value);
         }
         value.map(Bytes::copy_from_slice)
     }
 
-    fn get(&self, keyspace: Keyspace, key: &[u8], last: u64) -> Result<Option<Bytes>, StoreError> {
+    fn get(&self, keyspace: Keyspace, key: &[u8], open: &Open) -> Result<Option<Bytes>, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
-        if let Some(known) = self.cached(keyspace, key, last) {
+        if let Some(known) = self.cached(keyspace, key, open.last) {
             return Ok(known);
         }
         let Some(view) = self.view(keyspace) else { return Ok(None) };
         let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
-        Ok(self.keep(keyspace, key, last, value.as_deref()))
+        Ok(self.keep(keyspace, key, open, value.as_deref()))
     }
 
     /// Reads of those keys that the cache does not know: for each keyspace a walk along those that follow each other, and one batched read
     /// of the others.
-    fn get_many(&self, keys: &[(Keyspace, Bytes)], last: u64) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&self, keys: &[(Keyspace, Bytes)], open: &Open) -> Result<Vec<Option<Bytes>>, StoreError> {
         let mut values = vec![None; keys.len()];
         let mut unknown: Vec<Unknown<'_, '_>> = Vec::new();
         for (slot, (name, key)) in values.iter_mut().zip(keys) {
-            match self.cached(self.keyspace(*name)?, key, last) {
+            match self.cached(self.keyspace(*name)?, key, open.last) {
                 Some(known) => *slot = known,
                 None => unknown.push((*name, key, slot)),
             }
@@ -166,13 +169,13 @@ impl<'db> State<'db> {
         unknown.sort_by_key(|(name, ..)| *name);
         for group in unknown.chunk_by_mut(|(one, ..), (other, ..)| one == other) {
             let Some((name, ..)) = group.first() else { continue };
-            self.get_of(self.keyspace(*name)?, group, last)?;
+            self.get_of(self.keyspace(*name)?, group, open)?;
         }
         Ok(values)
     }
 
     /// Reads keys of one keyspace.
-    fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], last: u64) -> Result<(), StoreError> {
+    fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], open: &Open) -> Result<(), StoreError> {
         let mut scattered = Vec::with_capacity(group.len());
         for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
             if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes {
@@ -191,7 +194,7 @@ impl<'db> State<'db> {
         let got = view.db.batched_multi_get_cf_opt(view.family, scattered.iter().map(|(_, key, _)| *key), false, &view.read);
         for ((_, key, slot), value) in scattered.into_iter().zip(got) {
             let value = value.map_err(|error| read_error(&error))?;
-            **slot = self.keep(keyspace, key, last, value.as_deref());
+            **slot = self.keep(keyspace, key, open, value.as_deref());
         }
         Ok(())
     }
@@ -231,11 +234,11 @@ impl RocksHandle {
         })
     }
 
-    /// Reads from the state of the open transaction, which is behind the commit whose number is given to `read`.
-    fn read<T>(&self, read: impl FnOnce(&State<'_>, u64) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Reads from the state of the open transaction.
+    fn read<T>(&self, read: impl FnOnce(&State<'_>, &Open) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let open = self.open.as_ref().ok_or_else(no_transaction)?;
         let state = self.session.borrow_dependent();
-        let outcome = read(state, open.last)?;
+        let outcome = read(state, open)?;
         if state.snapshots.is_empty() && state.shared.revisions.started() != open.started {
             return Err(StoreError::Expired);
         }
@@ -281,15 +284,15 @@ impl Store for RocksHandle {
     }
 
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.read(|state, last| state.get(keyspace, key, last))
+        self.read(|state, open| state.get(keyspace, key, open))
     }
 
     fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        self.read(|state, last| state.get_many(keys, last))
+        self.read(|state, open| state.get_many(keys, open))
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        self.read(|state, last| state.scan(keyspace, range, direction, limit, last))
+        self.read(|state, open| state.scan(keyspace, range, direction, limit, open.last))
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {

@@ -314,7 +314,7 @@ impl Drop for Changing<'_> {
         for (position, (name, hash, value)) in self.records.iter().enumerate() {
             let Some(mut entries) = self.cache.shard(*hash).map(Mutex::lock) else { continue };
             let is_known = written && position >= self.outdated;
-            let value = is_known.then_some(*value).filter(|value| value.is_none_or(|value| value.len() <= MAX_VALUE_BYTES));
+            let value = value.filter(|value| is_known && value.len() <= MAX_VALUE_BYTES);
             replace(&mut entries, name, value, number);
             self.cache.records.at(*hash).finish(number);
         }
@@ -322,8 +322,9 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// Puts a new value into the place of an old one, or forgets the record. What nobody has read stays out.
-fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<Option<&[u8]>>, since: u64) {
+/// Puts a new value into the place of an old one, or forgets the record: also one that is deleted, for which others are seldom asked.
+/// What nobody has read stays out.
+fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<&[u8]>, since: u64) {
     let Some(value) = value else {
         entries.remove(name);
         return;
@@ -331,10 +332,10 @@ fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<Option<&[u8]>>,
     match entries.peek_mut(name) {
         None => return,
         Some(mut entry) => {
-            if let (Kept::Value(old), Some(new)) = (&mut entry.kept, value)
-                && old.len() == new.len()
+            if let Kept::Value(old) = &mut entry.kept
+                && old.len() == value.len()
             {
-                old.copy_from_slice(new);
+                old.copy_from_slice(value);
                 entry.since = since;
                 return;
             }
@@ -343,7 +344,7 @@ fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<Option<&[u8]>>,
     // Not in its place: what becomes larger has to push others out.
     let key = Key { space: name.space, bytes: name.bytes.into() };
     // It is there, and stays as warm as it was.
-    let _ = entries.replace(key, Entry { kept: value.into(), since }, true);
+    let _ = entries.replace(key, Entry { kept: Some(value).into(), since }, true);
 }
 
 #[cfg(test)]
@@ -377,13 +378,13 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_replaces_what_is_there_and_adds_nothing() {
+    fn a_commit_replaces_what_is_there_forgets_what_it_deletes_and_adds_nothing() {
         let cache = cache();
         cache.keep(SPACE, b"k", 0, Some(b"old"));
         cache.keep(SPACE, b"gone", 0, Some(b"old"));
         cache.change(vec![record(b"k", Some(b"new")), record(b"gone", None), record(b"other", Some(b"new"))]).finish(1, true);
-        assert_eq!((cache.get(SPACE, b"k", 1), cache.get(SPACE, b"gone", 1)), (found(b"new"), Some(None)));
-        assert_eq!(cache.get(SPACE, b"other", 1), None);
+        assert_eq!(cache.get(SPACE, b"k", 1), found(b"new"));
+        assert_eq!([cache.get(SPACE, b"gone", 1), cache.get(SPACE, b"other", 1)], [None, None]);
     }
 
     #[test]
