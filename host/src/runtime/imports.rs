@@ -26,20 +26,25 @@ pub struct State {
     pub limits: StoreLimits,
     /// How long one call may take.
     pub deadline: Duration,
-    /// When the call under way was first asked for its time: short calls are not, and look at no clock.
-    pub asked_at: Option<Instant>,
+    /// When the call under way is late. Never, where there is no such time.
+    pub late_at: Option<Instant>,
 }
 
 impl State {
     /// The state of a new instance.
     pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize, deadline: Duration) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
-        Self { store, environment, commits: 0, imports: 0, panic: None, limits, deadline, asked_at: None }
+        Self { store, environment, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
+    }
+
+    /// A call begins.
+    pub fn start_the_clock(&mut self) {
+        self.late_at = Instant::now().checked_add(self.deadline);
     }
 
     /// Asked by the component from time to time, see `tools/component/src/deadline.rs`. An error is a trap.
-    fn check_deadline(&mut self) -> wasmtime::Result<()> {
-        if self.asked_at.get_or_insert_with(Instant::now).elapsed() >= self.deadline {
+    fn check_deadline(&self) -> wasmtime::Result<()> {
+        if self.late_at.is_some_and(|late_at| Instant::now() >= late_at) {
             wasmtime::bail!("the call took longer than {}", humantime::format_duration(self.deadline));
         }
         Ok(())
@@ -52,7 +57,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wall_clock::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
     random::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
     log::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
-    let check = |mut state: StoreContextMut<'_, State>, (): ()| state.data_mut().check_deadline();
+    let check = |state: StoreContextMut<'_, State>, (): ()| state.data().check_deadline();
     linker.instance("orbweaver:host/deadline")?.func_wrap("check", check)
 }
 

@@ -79,7 +79,7 @@ impl Instance {
 
     /// Calls an export under the deadline.
     pub fn call<T>(&mut self, call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>) -> Result<T, CallError> {
-        self.wasm.data_mut().asked_at = None;
+        self.wasm.data_mut().start_the_clock();
         self.calls += 1;
         call(&self.exports, &mut self.wasm).map_err(|trap| {
             let panic = self.wasm.data_mut().panic.take();

@@ -16,7 +16,7 @@ const GUEST: &str = "orbweaver_guest";
 const MAX_UNCHECKED: usize = 16;
 
 /// Which branches are taken how often, as `cargo xtask profile` has counted: the compiler lays out the component by it.
-pub const PROFILE: &str = "guest/component.profdata";
+const PROFILE: &str = "guest/component.profdata";
 
 /// Builds the component from the package `orbweaver-guest` of `workspace`, with a cargo of its own and a target directory of its
 /// own: cargo cannot build a package for another target as a dependency.
