@@ -1,7 +1,7 @@
 //! `cargo xtask profile`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -18,10 +18,16 @@ pub fn profile() -> Result<()> {
     let bench = command::build("orbweaver-bench")?;
     let folder = command::target_directory().join("profile");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    // What another version of the workload has counted does not belong to this one.
+    counted(&folder)?.into_iter().try_for_each(fs::remove_file)?;
     command::run(Command::new(bench).arg("--train").arg(&folder))?;
-    let counted = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
-    let counted = counted.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "profraw"));
     // Not sparse: the counts of what never ran tell the compiler to make it small.
     let mut merge = Command::new(llvm_profdata);
-    command::run(merge.args(["merge", "--output"]).arg(command::root().join(PROFILE)).args(counted))
+    command::run(merge.args(["merge", "--output"]).arg(command::root().join(PROFILE)).args(counted(&folder)?))
+}
+
+/// The files of counts in a folder.
+fn counted(folder: &Path) -> Result<Vec<PathBuf>> {
+    let files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "profraw")).collect())
 }
