@@ -117,3 +117,32 @@ fn elements_that_follow_each_other_are_read_with_one_search() {
     assert_eq!(values, numbers().map(expected).collect::<Vec<_>>());
     assert!(gets <= 3 && seeks < 30, "{gets} reads and {seeks} searches for {} elements", keys.len());
 }
+
+#[test]
+fn a_structure_that_is_scanned_and_changed_in_turn_is_searched_in_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
+    let mut handle = store.handle();
+    let rank = handle.open_keyspace("rank", Order::Bytes).unwrap();
+    let node = |number: u64| [7_u64.to_be_bytes(), number.to_be_bytes()].concat();
+    let put = |handle: &mut RocksHandle, numbers: std::ops::Range<u64>, value: u64| {
+        let mut batch = Batch::new();
+        numbers.for_each(|number| batch.put(rank, &node(number), &value.to_be_bytes()).unwrap());
+        handle.begin(&Scope::Exclusive).unwrap();
+        handle.commit(&batch, &[]).unwrap();
+    };
+    put(&mut handle, 0..200, 0);
+    let mut round = |step: u64| {
+        handle.begin(&Scope::Read).unwrap();
+        let before = KeyRange { start: node(0), after_start: false, end: Some(node(step % 200 + 1)) };
+        let page = handle.scan(rank, &before, Direction::Reverse, PageLimit::items(1)).unwrap();
+        handle.rollback();
+        let (key, value) = page.record(0).unwrap();
+        assert_eq!((key.as_ref(), value.as_ref()), (node(step % 200).as_slice(), (step / 200).to_be_bytes().as_slice()));
+        put(&mut handle, step % 200..step % 200 + 1, step / 200 + 1);
+    };
+    // So many searches are RocksDB's before the structure is held.
+    (0..40).for_each(&mut round);
+    let [seeks] = counted([PerfMetric::SeekOnMemtableCount], || (40..1000).for_each(&mut round));
+    assert_eq!(seeks, 0);
+}

@@ -23,6 +23,7 @@ mod question;
 mod reclaim;
 mod recognition;
 mod record_cache;
+mod residents;
 mod scan;
 
 pub use handle::RocksHandle;

@@ -16,9 +16,10 @@ use super::gaps::{Gaps, Structure};
 use super::marks::{Mark, Marks};
 use super::options::{PREFIX_BYTES, within_prefix};
 use super::question::Question;
+use super::residents::Residents;
 use bytes::Bytes;
 use foldhash::quality::RandomState;
-use orbweaver_engine::store::{KeyRange, Page};
+use orbweaver_engine::store::{Direction, KeyRange, Page, PageLimit};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
@@ -36,6 +37,8 @@ const OVERHEAD_BYTES: usize = 128;
 /// The part that belongs to entries which were asked for again. What is new has the rest: enough of it that a load which has moved on
 /// finds its records there the second time it asks.
 const HOT_SHARE: f64 = 0.6;
+/// The part of the cache's memory that residents may take.
+const RESIDENT_SHARE: usize = 8;
 /// Added to the number of a keyspace: its pages.
 const PAGES: u32 = 1 << 31;
 
@@ -48,6 +51,7 @@ pub struct RecordCache {
     /// By the first bytes of keys: whatever was changed.
     structures: Marks,
     gaps: Gaps,
+    residents: Residents,
     hasher: RandomState,
     /// The keyspaces: position of the database, and name of the column family.
     spaces: Mutex<Vec<(usize, String)>>,
@@ -125,6 +129,8 @@ impl RecordCache {
             return None;
         }
         let hasher = RandomState::default();
+        let residents = bytes / RESIDENT_SHARE;
+        let bytes = bytes - residents;
         let (shard_bytes, records) = (bytes / SHARDS, bytes / SHARDS / (2 * OVERHEAD_BYTES));
         let options = OptionsBuilder::new()
             .estimated_items_capacity(records)
@@ -139,6 +145,7 @@ impl RecordCache {
             ranges: Marks::new(),
             structures: Marks::new(),
             gaps: Gaps::new(),
+            residents: Residents::new(residents),
             hasher,
             spaces: Mutex::default(),
         })
@@ -220,6 +227,23 @@ impl RecordCache {
         self.gaps.add(structure, hash, self.structures.at(hash), start, end, last);
     }
 
+    /// A page of a structure that is resident, in the state behind the commit `last`.
+    pub fn resident_page(&self, structure: &Structure, asked: (&KeyRange, Direction, PageLimit), last: u64) -> Option<Page> {
+        let hash = self.hash_of_prefix(structure.0, &structure.1);
+        self.residents.page((structure, hash), self.structures.at(hash), asked, last)
+    }
+
+    /// A scan of a structure was not known here. How much of the structure is to be read to make it resident, if any.
+    pub fn missed(&self, structure: &Structure) -> Option<PageLimit> {
+        self.residents.missed(self.hash_of_prefix(structure.0, &structure.1))
+    }
+
+    /// Makes a structure resident, of which the page is the whole in the state behind the commit `last`.
+    pub fn add_resident(&self, structure: Structure, whole: &Page, last: u64) {
+        let hash = self.hash_of_prefix(structure.0, &structure.1);
+        self.residents.add((structure, hash), self.structures.at(hash), whole.records(), last);
+    }
+
     /// To be called before a commit writes.
     pub fn change<'c>(&'c self, changes: impl IntoIterator<Item = Change<'c>>) -> Changing<'c> {
         let changes = changes.into_iter();
@@ -231,9 +255,9 @@ impl RecordCache {
                     let name = Name { space, bytes: key };
                     let hash = self.hash(&name);
                     self.records.at(hash).begin();
-                    changing.records.push((name, hash, value));
-                    if scanned {
-                        let hash = self.hash_of_prefix(space, key);
+                    let structure = scanned.then(|| self.hash_of_prefix(space, key));
+                    changing.records.push(Changed { name, hash, structure, value });
+                    if let Some(hash) = structure {
                         changing.mark(self.structures.at(hash));
                         if value.is_some() {
                             self.gaps.put(space, hash, key);
@@ -246,8 +270,10 @@ impl RecordCache {
                     if !end.is_empty() && within_prefix(start, Some(end), Some(PREFIX_BYTES)) {
                         changing.mark(self.range_of(space, start));
                         changing.mark(self.structure_of(space, start));
+                        self.residents.forget(space, self.hash_of_prefix(space, start), start);
                     } else {
                         self.ranges.all().chain(self.structures.all()).for_each(|mark| changing.mark(mark));
+                        self.residents.forget_all();
                     }
                 }
             }
@@ -277,8 +303,15 @@ impl RecordCache {
     }
 }
 
-/// The name of a record with its hash, and its new value, if it has one.
-type Changed<'c> = (Name<'c>, u64, Option<&'c [u8]>);
+/// A record that a commit changes.
+struct Changed<'c> {
+    name: Name<'c>,
+    hash: u64,
+    /// The hash of its structure, where that is scanned.
+    structure: Option<u64>,
+    /// Its new value; none where it is deleted.
+    value: Option<&'c [u8]>,
+}
 
 /// A commit that is being written. When it is dropped, the cache holds what the commit has written, or nothing of it where it has
 /// failed.
@@ -311,9 +344,14 @@ impl<'c> Changing<'c> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         let (number, written) = self.outcome.unwrap_or((u64::MAX, false));
-        for (position, (name, hash, value)) in self.records.iter().enumerate() {
-            let Some(mut entries) = self.cache.shard(*hash).map(Mutex::lock) else { continue };
+        for (position, Changed { name, hash, structure, value }) in self.records.iter().enumerate() {
             let is_known = written && position >= self.outdated;
+            match structure {
+                Some(structure) if is_known => self.cache.residents.change(name.space, *structure, name.bytes, *value),
+                Some(structure) => self.cache.residents.forget(name.space, *structure, name.bytes),
+                None => {}
+            }
+            let Some(mut entries) = self.cache.shard(*hash).map(Mutex::lock) else { continue };
             let value = value.filter(|value| is_known && value.len() <= MAX_VALUE_BYTES);
             replace(&mut entries, name, value, number);
             self.cache.records.at(*hash).finish(number);

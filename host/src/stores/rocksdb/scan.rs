@@ -1,5 +1,6 @@
 //! Scans: pages from memory where they are known, otherwise from RocksDB's iterators.
 
+use super::gaps::Structure;
 use super::handle::{OpenKeyspace, State, View};
 use super::options::within_prefix;
 use super::question::Question;
@@ -47,7 +48,7 @@ impl<'db> State<'db> {
             (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, last),
             _ => {
                 let mut page = PageBuilder::new(limit);
-                let more = self.add_records(keyspace, range, direction, &mut page)?.more;
+                let more = self.add_records(keyspace, range, direction, limit, &mut page)?.more;
                 Ok(page.finish(more))
             }
         }
@@ -62,17 +63,31 @@ impl<'db> State<'db> {
         Asked { range, direction, limit }: Asked<'_>,
         last: u64,
     ) -> Result<Page, StoreError> {
+        let structure = question.structure(space);
+        let resident = || cache.resident_page(&structure, (range, direction, limit), last);
+        if limit.max_items == 1 {
+            // Searches are as many as there are places: pages of one record are seldom asked for again.
+            if let Some(page) = resident() {
+                return Ok(page);
+            }
+        }
         if let Some(page) = cache.page(space, &question, last) {
             return Ok(page);
         }
-        let structure = question.structure(space);
+        if let Some(page) = resident() {
+            cache.keep_page(space, question, last, &page);
+            return Ok(page);
+        }
+        if let Some(limit) = cache.missed(&structure) {
+            self.make_resident(cache, keyspace, structure, limit, last)?;
+        }
         let mut pieces = cache.around_gaps(&structure, range.clone(), last);
         if direction == Direction::Reverse {
             pieces.reverse();
         }
         let (mut page, mut more) = (PageBuilder::new(limit), false);
         for piece in pieces {
-            let added = self.add_records(keyspace, &piece, direction, &mut page)?;
+            let added = self.add_records(keyspace, &piece, direction, limit, &mut page)?;
             if added.dead > FEW_DEAD {
                 let start = first_key(&piece, Order::Bytes);
                 let (start, end) = match (direction, added.first) {
@@ -93,12 +108,29 @@ impl<'db> State<'db> {
         Ok(page)
     }
 
+    /// Reads a structure whole, up to a limit, and makes it resident where it is within that.
+    fn make_resident(
+        &self,
+        cache: &RecordCache,
+        keyspace: &OpenKeyspace<'db>,
+        structure: Structure,
+        limit: PageLimit,
+        last: u64,
+    ) -> Result<(), StoreError> {
+        let mut whole = PageBuilder::new(limit);
+        if !self.add_records(keyspace, &KeyRange::prefix(&structure.1), Direction::Forward, limit, &mut whole)?.more {
+            cache.add_resident(structure, &whole.finish(false), last);
+        }
+        Ok(())
+    }
+
     /// Adds records of a range to a page, from RocksDB itself.
     fn add_records(
         &self,
         keyspace: &OpenKeyspace<'db>,
         range: &KeyRange,
         direction: Direction,
+        limit: PageLimit,
         page: &mut PageBuilder,
     ) -> Result<Added, StoreError> {
         let (first, mut added) = (first_key(range, keyspace.order), Added::default());
@@ -139,6 +171,11 @@ impl<'db> State<'db> {
                 continue;
             }
             if page.is_full() || !page.push(key, value) {
+                added.more = true;
+                return Ok(added);
+            }
+            if limit.max_items == 1 {
+                // Who asks for one record seldom wants the next: a step, above all backwards, costs as much as the search.
                 added.more = true;
                 return Ok(added);
             }
