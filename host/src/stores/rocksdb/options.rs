@@ -80,7 +80,10 @@ pub fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usi
 /// written, and the file is compacted soon. (The binding has no functions for these settings.)
 const FLUSH_OF_TOMBSTONES: &str = "memtable_op_scan_flush_trigger=2000;memtable_avg_op_scan_flush_trigger=8";
 
-/// The part of a write buffer that is its filter.
+/// How many memtables a write buffer is.
+pub const WRITE_BUFFER_PARTS: usize = 8;
+
+/// The part of a memtable that is its filter.
 const MEMTABLE_FILTER_SHARE: f64 = 0.02;
 
 /// What the databases of a store share: the memory for what is read, and for what is written.
@@ -142,7 +145,13 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
 
     let mut cf = Options::default().get_options_from_string(FLUSH_OF_TOMBSTONES).unwrap_or_default();
     orders::set(&mut cf, order);
-    cf.set_write_buffer_size(options.write_buffer_bytes);
+    // In parts, which become one file: what a put costs is the search for its place, which waits for memory at every step where the skip
+    // list is larger than the processor's caches. A read asks the filters of as many more memtables.
+    cf.set_write_buffer_size(options.write_buffer_bytes / WRITE_BUFFER_PARTS);
+    let parts = i32::try_from(WRITE_BUFFER_PARTS).unwrap_or(1);
+    cf.set_min_write_buffer_number_to_merge(parts);
+    // Another one is filled while one is written.
+    cf.set_max_write_buffer_number(2 * parts);
     // The memtable has a filter too, of some 16 bits a small record: what a write asks for is often not there, and in a search of the
     // skip list the processor waits for memory at every step. Only in byte order are keys the same whose hashes are.
     if order == Order::Bytes {
