@@ -146,3 +146,34 @@ fn a_structure_that_is_scanned_and_changed_in_turn_is_searched_in_memory() {
     let [seeks] = counted([PerfMetric::SeekOnMemtableCount], || (40..1000).for_each(&mut round));
     assert_eq!(seeks, 0);
 }
+
+#[test]
+fn dead_records_between_the_live_ones_are_passed_a_few_times_and_not_by_every_scan() {
+    const ALL: u64 = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
+    let mut handle = store.handle();
+    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    let member = |number: u64| [7_u64.to_be_bytes(), number.to_be_bytes()].concat();
+    let write = |handle: &mut RocksHandle, fill: &dyn Fn(&mut Batch)| {
+        let mut batch = Batch::new();
+        fill(&mut batch);
+        handle.begin(&Scope::Exclusive).unwrap();
+        handle.commit(&batch, &[]).unwrap();
+    };
+    write(&mut handle, &|batch| (0..ALL).for_each(|number| batch.put(data, &member(number), b"").unwrap()));
+    let is_dead = |number: &u64| number % 200 != 0;
+    write(&mut handle, &|batch| (0..ALL).filter(is_dead).for_each(|number| batch.delete(data, &member(number)).unwrap()));
+    // What is left is taken one by one, as by SPOP from a set that was large, each found on a walk from the first.
+    let [passed] = counted([PerfMetric::InternalDeleteSkippedCount], || {
+        for taken in 0..ALL / 200 {
+            handle.begin(&Scope::Read).unwrap();
+            let page = handle.scan(data, &KeyRange::prefix(&7_u64.to_be_bytes()), Direction::Forward, PageLimit::items(1000)).unwrap();
+            handle.rollback();
+            assert_eq!(page.len() as u64, ALL / 200 - taken);
+            let (key, _) = page.record(page.len() / 2).unwrap();
+            write(&mut handle, &|batch| batch.delete(data, &key).unwrap());
+        }
+    });
+    assert!((ALL..10 * ALL).contains(&passed), "{passed} dead records were passed");
+}

@@ -233,9 +233,10 @@ impl RecordCache {
         self.residents.page((structure, hash), self.structures.at(hash), asked, last)
     }
 
-    /// A scan of a structure was not known here. How much of the structure is to be read to make it resident, if any.
-    pub fn missed(&self, structure: &Structure) -> Option<PageLimit> {
-        self.residents.missed(self.hash_of_prefix(structure.0, &structure.1))
+    /// A scan of a structure was not known here, and RocksDB passed so many dead records. How much of the structure is to be read to
+    /// make it resident, if any.
+    pub fn missed(&self, structure: &Structure, passed: u64) -> Option<PageLimit> {
+        self.residents.missed(self.hash_of_prefix(structure.0, &structure.1), passed)
     }
 
     /// Makes a structure resident, of which the page is the whole in the state behind the commit `last`.

@@ -17,8 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Parts with a lock each.
 const SHARDS: usize = 8;
-/// So many scans of a structure, and each doubling of them, are worth the try to make it resident.
+/// So many scans of a structure, and each doubling of them, are worth a try to make it resident.
 const FIRST_TRY: u32 = 16;
+/// From the largest try on they come in such steps: what fails costs a few percent of the scans.
+const LATER_TRIES: u32 = 8192;
+/// A scan that passes so many dead records counts as two, and so on.
+const DEAD_A_SCAN: u64 = 32;
+/// The most that one scan counts.
+const MAX_COST: u32 = MAX_RECORDS / RECORDS_A_SCAN;
 /// A structure is worth so many records for each scan that RocksDB had to answer.
 const RECORDS_A_SCAN: u32 = 16;
 /// Larger structures stay out.
@@ -54,6 +60,12 @@ struct Resident {
     used: u64,
     /// How often it was changed since.
     changes: usize,
+}
+
+/// How many tries a structure has had that was scanned so many times.
+fn tries(scans: u32) -> u32 {
+    (scans / FIRST_TRY).min(MAX_RECORDS / RECORDS_A_SCAN / FIRST_TRY).checked_ilog2().map_or(0, |doublings| doublings + 1)
+        + scans / LATER_TRIES
 }
 
 fn weight(key: &[u8], value: &[u8]) -> usize {
@@ -153,12 +165,14 @@ impl Residents {
         Some(resident.page(range, direction, limit))
     }
 
-    /// RocksDB had to answer a scan of a structure. How many of its records, and bytes, would be worth being resident, where it is time for
-    /// a try.
-    pub fn missed(&self, hash: u64) -> Option<PageLimit> {
-        let scans = self.missed.get(Marks::position(hash))?.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        (scans >= FIRST_TRY && scans.is_power_of_two()).then(|| PageLimit {
-            max_items: scans.saturating_mul(RECORDS_A_SCAN).min(MAX_RECORDS),
+    /// RocksDB had to answer a scan of a structure, and passed so many dead records. How many of its live ones, and bytes, would be worth
+    /// being resident, where it is time for a try.
+    pub fn missed(&self, hash: u64, passed: u64) -> Option<PageLimit> {
+        let cost = u32::try_from(passed / DEAD_A_SCAN).unwrap_or(u32::MAX).saturating_add(1).min(MAX_COST);
+        let before = self.missed.get(Marks::position(hash))?.fetch_add(cost, Ordering::Relaxed);
+        let after = before.wrapping_add(cost);
+        (tries(before) != tries(after)).then(|| PageLimit {
+            max_items: after.saturating_mul(RECORDS_A_SCAN).min(MAX_RECORDS),
             max_bytes: u32::try_from(self.shard_bytes / 2).unwrap_or(u32::MAX),
         })
     }
@@ -267,12 +281,23 @@ mod tests {
     #[test]
     fn a_try_comes_after_so_many_scans_and_then_each_time_they_double() {
         let residents = Residents::new(1 << 20);
-        let tries: Vec<(u32, u32)> = (1..=100_000).filter_map(|scan| residents.missed(HASH).map(|limit| (scan, limit.max_items))).collect();
-        assert_eq!(tries.first_chunk(), Some(&[(16, 256), (32, 512), (64, 1024)]));
-        assert_eq!(tries.last(), Some(&(65_536, MAX_RECORDS)));
-        assert_eq!(residents.missed(HASH + (1 << 24)), None, "another structure");
+        let tries: Vec<(u32, u32)> =
+            (1..=20_000).filter_map(|scan| residents.missed(HASH, 0).map(|limit| (scan, limit.max_items))).collect();
+        let doublings = (4..=10).map(|doubling| (1 << doubling, 16 << doubling));
+        assert_eq!(tries, doublings.chain([(8192, MAX_RECORDS), (16_384, MAX_RECORDS)]).collect::<Vec<_>>());
+        assert_eq!(residents.missed(HASH + (1 << 24), 0), None, "another structure");
         add(&residents, &Mark::default(), &some(), 0);
-        assert_eq!(residents.missed(HASH), None, "from the start again");
+        assert_eq!(residents.missed(HASH, 0), None, "from the start again");
+    }
+
+    #[test]
+    fn scans_over_dead_records_come_to_a_try_sooner() {
+        let residents = Residents::new(1 << 20);
+        assert_eq!(residents.missed(HASH, 14 * DEAD_A_SCAN), None);
+        assert_eq!(residents.missed(HASH, 0).map(|limit| limit.max_items), Some(256));
+        assert_eq!(residents.missed(HASH, u64::MAX).map(|limit| limit.max_items), Some(MAX_RECORDS));
+        let tries = (0..1000).filter(|_| residents.missed(HASH, u64::MAX).is_some()).count();
+        assert_eq!(tries, 125, "every eighth");
     }
 
     #[test]

@@ -4,9 +4,10 @@ use super::gaps::Structure;
 use super::handle::{OpenKeyspace, State, View};
 use super::options::within_prefix;
 use super::question::Question;
-use super::read_error;
 use super::record_cache::RecordCache;
+use super::{Db, read_error};
 use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
+use rocksdb::DBRawIteratorWithThreadMode;
 use rocksdb::perf::{PerfContext, PerfMetric};
 
 /// Where a scan passes more dead records than these before its first one, the next scan is to pass them in one step.
@@ -29,6 +30,8 @@ struct Added {
     first: Option<Vec<u8>>,
     /// How many dead records it passed before.
     dead: u64,
+    /// How many it passed in all.
+    passed: u64,
 }
 
 impl<'db> State<'db> {
@@ -78,16 +81,14 @@ impl<'db> State<'db> {
             cache.keep_page(space, question, last, &page);
             return Ok(page);
         }
-        if let Some(limit) = cache.missed(&structure) {
-            self.make_resident(cache, keyspace, structure, limit, last)?;
-        }
         let mut pieces = cache.around_gaps(&structure, range.clone(), last);
         if direction == Direction::Reverse {
             pieces.reverse();
         }
-        let (mut page, mut more) = (PageBuilder::new(limit), false);
+        let (mut page, mut more, mut passed) = (PageBuilder::new(limit), false, 0);
         for piece in pieces {
             let added = self.add_records(keyspace, &piece, direction, limit, &mut page)?;
+            passed += added.passed;
             if added.dead > FEW_DEAD {
                 let start = first_key(&piece, Order::Bytes);
                 let (start, end) = match (direction, added.first) {
@@ -105,6 +106,9 @@ impl<'db> State<'db> {
         }
         let page = page.finish(more);
         cache.keep_page(space, question, last, &page);
+        if let Some(limit) = cache.missed(&structure, passed) {
+            self.make_resident(cache, keyspace, structure, limit, last)?;
+        }
         Ok(page)
     }
 
@@ -160,33 +164,42 @@ impl<'db> State<'db> {
         if added.dead > FEW_DEAD {
             added.first = records.key().map(<[u8]>::to_vec);
         }
-        let is_passed =
-            |key: &[u8]| range.after_start && keyspace.order != Order::Bytes && keyspace.order.compare(key, &range.start).is_eq();
-        while let Some((key, value)) = records.item() {
-            if is_passed(key) {
-                match direction {
-                    Direction::Forward => records.next(),
-                    Direction::Reverse => break,
-                }
-                continue;
-            }
-            if page.is_full() || !page.push(key, value) {
-                added.more = true;
-                return Ok(added);
-            }
-            if limit.max_items == 1 {
-                // Who asks for one record seldom wants the next: a step, above all backwards, costs as much as the search.
-                added.more = true;
-                return Ok(added);
-            }
-            match direction {
-                Direction::Forward => records.next(),
-                Direction::Reverse => records.prev(),
-            }
-        }
+        added.more = fill(&mut records, keyspace.order, (range, direction, limit), page);
+        added.passed = passed().saturating_sub(before);
         records.status().map_err(|error| read_error(&error))?;
         Ok(added)
     }
+}
+
+/// Adds records from where an iterator stands. Whether there may be more of them behind.
+fn fill(
+    records: &mut DBRawIteratorWithThreadMode<'_, Db>,
+    order: Order,
+    (range, direction, limit): (&KeyRange, Direction, PageLimit),
+    page: &mut PageBuilder,
+) -> bool {
+    let is_start = |key: &[u8]| range.after_start && order != Order::Bytes && order.compare(key, &range.start).is_eq();
+    while let Some((key, value)) = records.item() {
+        if is_start(key) {
+            match direction {
+                Direction::Forward => records.next(),
+                Direction::Reverse => return false,
+            }
+            continue;
+        }
+        if page.is_full() || !page.push(key, value) {
+            return true;
+        }
+        if limit.max_items == 1 {
+            // Who asks for one record seldom wants the next: a step, above all backwards, costs as much as the search.
+            return true;
+        }
+        match direction {
+            Direction::Forward => records.next(),
+            Direction::Reverse => records.prev(),
+        }
+    }
+    false
 }
 
 /// The first key that a range can hold.
