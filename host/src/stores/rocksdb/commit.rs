@@ -88,7 +88,9 @@ impl State<'_> {
             let keyspace = self.keyspace(op.keyspace())?;
             // Where nothing has been put, there is nothing to delete.
             let (Some(family), Some(out)) = (&keyspace.family, writes.batches.get_mut(keyspace.database)) else { continue };
-            writes.changes.extend(keyspace.cached.map(|space| change(space, keyspace.filter_prefix.is_some(), &op)));
+            if let Some(space) = keyspace.cached {
+                writes.changes.push(change(space, keyspace.filter_prefix.is_some(), &op));
+            }
             match op {
                 BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
                 BatchOp::Delete { key, .. } => out.delete_cf(family, key),

@@ -76,10 +76,6 @@ pub fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usi
     matches!((end, behind), (Some(end), Some(behind)) if end <= behind.as_slice())
 }
 
-/// A scan walks over the tombstones of the memtable. One that meets so many in a step, or so many in all and so many a step, has it
-/// written, and the file is compacted soon. (The binding has no functions for these settings.)
-const FLUSH_OF_TOMBSTONES: &str = "memtable_op_scan_flush_trigger=2000;memtable_avg_op_scan_flush_trigger=8";
-
 /// How many memtables a write buffer is.
 pub const WRITE_BUFFER_PARTS: usize = 8;
 
@@ -143,7 +139,7 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
     table.set_bloom_filter(10.0, false);
     table.set_whole_key_filtering(true);
 
-    let mut cf = Options::default().get_options_from_string(FLUSH_OF_TOMBSTONES).unwrap_or_default();
+    let mut cf = Options::default();
     orders::set(&mut cf, order);
     // In parts, which become one file: what a put costs is the search for its place, which waits for memory at every step where the skip
     // list is larger than the processor's caches. A read asks the filters of as many more memtables.

@@ -7,11 +7,19 @@ use super::question::Question;
 use super::record_cache::RecordCache;
 use super::{Db, read_error};
 use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
-use rocksdb::DBRawIteratorWithThreadMode;
 use rocksdb::perf::{PerfContext, PerfMetric};
+use rocksdb::properties::{
+    MEM_TABLE_FLUSH_PENDING, NUM_DELETES_ACTIVE_MEM_TABLE, NUM_DELETES_IMM_MEM_TABLES, NUM_RUNNING_FLUSHES, PropName,
+};
+use rocksdb::{BoundColumnFamily, DBRawIteratorWithThreadMode, FlushOptions};
+use std::sync::Arc;
 
 /// Where a scan passes more dead records than these before its first one, the next scan is to pass them in one step.
 const FEW_DEAD: u64 = 32;
+
+/// Where a scan passes so many dead records, and memtables hold so many deletes, they are written: the file is compacted soon, which a
+/// memtable is not. (RocksDB's own trigger waits until a write buffer has all its parts.)
+const MANY_DEAD: u64 = 2000;
 
 /// A scan.
 #[derive(Clone, Copy)]
@@ -167,6 +175,12 @@ impl<'db> State<'db> {
         added.more = fill(&mut records, keyspace.order, (range, direction, limit), page);
         added.passed = passed().saturating_sub(before);
         records.status().map_err(|error| read_error(&error))?;
+        if added.passed >= MANY_DEAD && deletes_in_memory(db, family) >= MANY_DEAD {
+            let mut flush = FlushOptions::default();
+            flush.set_wait(false);
+            // The scan has what it wants. Where it fails, the next one tries again.
+            let _ = db.flush_cf_opt(family, &flush);
+        }
         Ok(added)
     }
 }
@@ -200,6 +214,15 @@ fn fill(
         }
     }
     false
+}
+
+/// How many deletes the memtables of a keyspace hold; 0 while they are being written.
+fn deletes_in_memory(db: &Db, family: &Arc<BoundColumnFamily<'_>>) -> u64 {
+    let number = |property: &PropName| db.property_int_value_cf(family, property).ok().flatten().unwrap_or(0);
+    if number(NUM_RUNNING_FLUSHES) > 0 || number(MEM_TABLE_FLUSH_PENDING) > 0 {
+        return 0;
+    }
+    number(NUM_DELETES_ACTIVE_MEM_TABLE) + number(NUM_DELETES_IMM_MEM_TABLES)
 }
 
 /// The first key that a range can hold.
