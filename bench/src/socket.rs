@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
 /// Connections of redis-benchmark.
 const CLIENTS: &str = "50";
@@ -62,9 +63,10 @@ pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize
                 runs = prepare_round(&servers, operation, runs, requests)?;
                 for (server, (rates, times)) in servers.iter_mut().zip(&mut samples) {
                     let requests = operation.runs(requests);
-                    let before = server.cpu_seconds();
+                    let before = rested(server);
                     let rate = requests_per_second(server.address, operation, requests, pipeline)?;
-                    let seconds = server.cpu_seconds() - before;
+                    // What is left to do in the background is of this operation.
+                    let seconds = rested(server) - before;
                     if round > 0 {
                         rates.push(rate);
                         times.push(seconds * 1e6 / requests as f64);
@@ -82,6 +84,20 @@ pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize
     }
     bar.finish_and_clear();
     Ok(comparisons)
+}
+
+/// Waits until a server rests, at most some seconds, and returns how long it has worked: what an operation has left to compact is neither
+/// the next one's nor the other server's.
+fn rested(server: &mut Server) -> f64 {
+    for _ in 0..100 {
+        let before = server.cpu_seconds();
+        std::thread::sleep(Duration::from_millis(50));
+        // The clock has a hundred ticks a second.
+        if server.cpu_seconds() - before < 0.015 {
+            break;
+        }
+    }
+    server.cpu_seconds()
 }
 
 /// Makes what an operation finds. Returns the first run that nothing was made for.
