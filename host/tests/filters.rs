@@ -162,7 +162,7 @@ fn dead_records_between_the_live_ones_are_passed_a_few_times_and_not_by_every_sc
         handle.commit(&batch, &[]).unwrap();
     };
     write(&mut handle, &|batch| (0..ALL).for_each(|number| batch.put(data, &member(number), b"").unwrap()));
-    let is_dead = |number: &u64| number % 200 != 0;
+    let is_dead = |number: &u64| !number.is_multiple_of(200);
     write(&mut handle, &|batch| (0..ALL).filter(is_dead).for_each(|number| batch.delete(data, &member(number)).unwrap()));
     // What is left is taken one by one, as by SPOP from a set that was large, each found on a walk from the first.
     let [passed] = counted([PerfMetric::InternalDeleteSkippedCount], || {
