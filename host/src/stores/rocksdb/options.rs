@@ -26,10 +26,11 @@ pub struct RocksOptions {
     pub durability: Durability,
     /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
     pub block_cache_bytes: usize,
-    /// Memory for records, and for pages of collections, that were read lately, in bytes; 0 for none. Default: 128 MiB.
+    /// Memory for records, and for pages of collections, that were read lately, and for collections that are read and changed in turn, in
+    /// bytes; 0 for none. Default: 128 MiB.
     pub record_cache_bytes: usize,
-    /// What a keyspace collects in memory before it writes a file, in bytes. All keyspaces together take up to four times as much.
-    /// Default: 32 MiB.
+    /// What a keyspace collects in memory, in eight parts, before it writes a file, in bytes. All keyspaces together take up to four times
+    /// as much. Default: 32 MiB.
     pub write_buffer_bytes: usize,
     /// Files kept open, by all databases together; -1 for all. Default: 1000, below the usual limit of a process.
     pub max_open_files: i32,

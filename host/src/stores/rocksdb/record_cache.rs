@@ -1,6 +1,6 @@
-//! Records in memory, in front of RocksDB: those that were read lately, as the last commit has left them, keys that were found
-//! absent, and pages of scans within one structure. A read that RocksDB serves from its own memory takes some ten times as long, and
-//! a step of one of its iterators as long as a record from here.
+//! Records in memory, in front of RocksDB: those that were read lately, as the last commit has left them, keys that were found absent,
+//! pages of scans within one structure, and whole structures ([`super::residents`]). A read that RocksDB serves from its own memory takes
+//! some ten times as long, and a step of one of its iterators as long as a record from here.
 //!
 //! # Which state a record is of
 //! Commits have numbers, which they get when they have written ([`super::Revisions`]); a transaction that begins when `last` was
@@ -9,8 +9,8 @@
 //! the number of the last one that has changed it. Where nobody changes anything and the last number is not above `last`, what is
 //! under the mark is the same in the cache as in the state; otherwise the read goes to RocksDB and leaves nothing here. So a state
 //! that is read from a snapshot never meets what came after it, and a record that was read from an old snapshot never hides a newer
-//! one. A commit puts new values in the place of old ones; pages it leaves behind: they are of no state any more, and make room for
-//! others.
+//! one. A commit puts new values in the place of old ones, and keeps residents in step; pages it leaves behind: they are of no
+//! state any more, and make room for others.
 
 use super::gaps::{Gaps, Structure};
 use super::marks::{Mark, Marks};
