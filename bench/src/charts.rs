@@ -41,6 +41,8 @@ const SIZE: (u32, u32) = (960, 480);
 /// Right of here is the legend.
 const PLOT_WIDTH: i32 = 740;
 const LINE_HEIGHT: i32 = 22;
+/// A logarithmic axis whose end is less than so many times its beginning has powers of two.
+const NARROW: f64 = 30.0;
 const FONT: &str = "sans-serif";
 /// Grey that stands out from white and from black alike, as the colours of the lines do.
 const INK: RGBColor = RGBColor(118, 118, 118);
@@ -64,10 +66,12 @@ impl Chart {
         let area = SVGBackend::new(&path, SIZE).into_drawing_area();
         let (plot, legend) = area.split_horizontally(PLOT_WIDTH);
         let (x, y) = (self.range(|point| point.0), self.range(|point| point.1));
+        // Powers of ten alone would leave a narrow axis with one number or none.
+        let scale = |(least, most): (f64, f64)| (least..most).log_scale().base(if most / least < NARROW { 2.0 } else { 10.0 });
         let drawn = match self.axes {
             Axes::Linear => self.plot(&plot, 0.0..x.1, 0.0..y.1),
-            Axes::LogarithmicTime => self.plot(&plot, 0.0..x.1, (y.0..y.1).log_scale()),
-            Axes::Logarithmic => self.plot(&plot, (x.0..x.1).log_scale(), (y.0..y.1).log_scale()),
+            Axes::LogarithmicTime => self.plot(&plot, 0.0..x.1, scale(y)),
+            Axes::Logarithmic => self.plot(&plot, scale(x), scale(y)),
         };
         drawn
             .and_then(|()| self.legend(&legend))
@@ -165,6 +169,18 @@ mod tests {
             }
             assert!(!svg.contains("width=\"960\" height=\"480\" opacity"), "{svg}");
         }
+    }
+
+    #[test]
+    fn a_narrow_logarithmic_axis_has_several_numbers() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let line = Line { name: "ZADD".into(), points: vec![(1.0, 3.7), (2.0, 11.0)] };
+        let axes = Axes::LogarithmicTime;
+        let chart = Chart { file: "c".into(), title: "T".into(), x: "operations", y: "us", axes, lines: vec![line] };
+        chart.write(dir.path()).expect("a chart");
+        let svg = fs::read_to_string(dir.path().join("c.svg")).expect("a file");
+        let numbers: Vec<&str> = svg.lines().filter(|line| ["4", "8"].contains(line)).collect();
+        assert_eq!(numbers.len(), 2, "{svg}");
     }
 
     #[test]
