@@ -43,7 +43,7 @@ pub fn draw(operation: &Operation, pipeline: usize, operations: usize, to: &Path
     ensure!(perf.success(), "perf cannot read its own samples");
     // wasmtime wrote it where perf looks for it.
     let _ = fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
-    let folded = [folded(&script, "pointers", true)?, folded(&script, "tables", false)?].concat();
+    let folded = [folded(&script, "frames", true)?, folded(&script, "tables", false)?].concat();
     fs::create_dir_all(to)?;
     let name = operation.name.to_lowercase().replace(' ', "-");
     let path = to.join(format!("flame-{name}-{pipeline}.svg"));
@@ -54,11 +54,12 @@ pub fn draw(operation: &Operation, pipeline: usize, operations: usize, to: &Path
     Ok(path)
 }
 
-/// Runs the requests, again and again, while `perf` watches.
+/// Runs the requests, again and again, while `perf` watches. (Its events have names of the same length: shorter ones it would pad with
+/// spaces, behind which the collapser does not find how long a sample is.)
 fn record(subject: &mut Subject, requests: &[Bytes], samples: &Path) -> Result<()> {
     let mut perf = Command::new("perf")
         .args(["record", "--quiet", "--freq", FREQUENCY, "--pid", &std::process::id().to_string()])
-        .args(["--event", "cpu-clock/call-graph=fp,name=pointers/", "--event", "cpu-clock/call-graph=dwarf,name=tables/", "--output"])
+        .args(["--event", "cpu-clock/call-graph=fp,name=frames/", "--event", "cpu-clock/call-graph=dwarf,name=tables/", "--output"])
         .arg(samples)
         .args(["--", "sleep", SECONDS])
         .stdin(Stdio::null())
