@@ -29,7 +29,7 @@ pub struct RocksOptions {
     /// Memory for records, and for pages of collections, that were read lately, and for collections that are read and changed in turn, in
     /// bytes; 0 for none. Default: 128 MiB.
     pub record_cache_bytes: usize,
-    /// What a keyspace collects in memory, in eight parts, before it writes a file, in bytes. All keyspaces together take up to four times
+    /// What a keyspace collects in memory before it writes files, in eight parts, in bytes. All keyspaces together take up to four times
     /// as much. Default: 32 MiB.
     pub write_buffer_bytes: usize,
     /// Files kept open, by all databases together; -1 for all. Default: 1000, below the usual limit of a process.
@@ -78,7 +78,7 @@ pub fn within_prefix(first: &[u8], end: Option<&[u8]>, filter_prefix: Option<usi
 }
 
 /// How many memtables a write buffer is.
-pub const WRITE_BUFFER_PARTS: usize = 8;
+const WRITE_BUFFER_PARTS: usize = 8;
 
 /// The part of a memtable that is its filter.
 const MEMTABLE_FILTER_SHARE: f64 = 0.02;
@@ -142,13 +142,15 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
 
     let mut cf = Options::default();
     orders::set(&mut cf, order);
-    // In parts, which become one file: what a put costs is the search for its place, which waits for memory at every step where the skip
-    // list is larger than the processor's caches. A read asks the filters of as many more memtables.
+    // In parts: what a put costs is the search for its place, which waits for memory at every step where the skip list is larger than the
+    // processor's caches. Each part becomes a file, and so many files are compacted together as two write buffers are. (Parts that
+    // are written together, by `min_write_buffer_number_to_merge`, can be left behind for ever when the log is full, and keep every log.)
     cf.set_write_buffer_size(options.write_buffer_bytes / WRITE_BUFFER_PARTS);
     let parts = i32::try_from(WRITE_BUFFER_PARTS).unwrap_or(1);
-    cf.set_min_write_buffer_number_to_merge(parts);
-    // Another one is filled while one is written.
     cf.set_max_write_buffer_number(2 * parts);
+    cf.set_level_zero_file_num_compaction_trigger(2 * parts);
+    cf.set_level_zero_slowdown_writes_trigger(5 * parts);
+    cf.set_level_zero_stop_writes_trigger(9 * parts);
     // The memtable has a filter too, of some 16 bits a small record: what a write asks for is often not there, and in a search of the
     // skip list the processor waits for memory at every step. Only in byte order are keys the same whose hashes are.
     if order == Order::Bytes {
