@@ -2,6 +2,7 @@
 
 use crate::progress;
 use crate::raw::Raw;
+use crate::rest;
 use crate::statistics::median;
 use crate::workload::{Fill, Operation, RawCall};
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -167,15 +168,10 @@ fn store(dir: &Path) -> Result<RocksStore> {
     Ok(RocksStore::open(dir, RocksOptions { durability: Durability::Os, ..RocksOptions::default() })?)
 }
 
-/// Waits until the background threads of all sides rest, at most some seconds: a side answers for its own work only.
+/// Waits until the background threads of all sides rest, at most some seconds.
 fn settle() {
-    for _ in 0..200 {
-        let before = ProcessTime::now();
-        std::thread::sleep(Duration::from_millis(10));
-        if before.elapsed() < Duration::from_millis(1) {
-            break;
-        }
-    }
+    let start = ProcessTime::now();
+    rest::until_little(0.001, Duration::from_millis(10), || start.elapsed().as_secs_f64());
 }
 
 /// Loads the component.

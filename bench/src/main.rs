@@ -12,6 +12,7 @@ mod options;
 mod progress;
 mod raw;
 mod report;
+mod rest;
 mod server;
 mod simulation;
 mod socket;

@@ -2,6 +2,7 @@
 
 use crate::in_process::PIPELINES;
 use crate::progress;
+use crate::rest;
 use crate::server::Server;
 use crate::statistics::median;
 use crate::template::VALUE_BYTES;
@@ -89,15 +90,8 @@ pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize
 /// Waits until a server rests, at most some seconds, and returns how long it has worked: what an operation has left to compact is neither
 /// the next one's nor the other server's.
 fn rested(server: &mut Server) -> f64 {
-    for _ in 0..100 {
-        let before = server.cpu_seconds();
-        std::thread::sleep(Duration::from_millis(50));
-        // The clock has a hundred ticks a second.
-        if server.cpu_seconds() - before < 0.015 {
-            break;
-        }
-    }
-    server.cpu_seconds()
+    // The clock has a hundred ticks a second.
+    rest::until_little(0.015, Duration::from_millis(50), || server.cpu_seconds())
 }
 
 /// Makes what an operation finds. Returns the first run that nothing was made for.

@@ -24,11 +24,16 @@ fn key(structure: u64) -> Vec<u8> {
     [&structure.to_be_bytes()[..], b"member"].concat()
 }
 
-fn fill(handle: &mut RocksHandle, keyspace: Keyspace) {
+/// One transaction.
+fn write(handle: &mut RocksHandle, fill: impl FnOnce(&mut Batch)) {
     let mut batch = Batch::new();
-    (0..RECORDS).for_each(|number| batch.put(keyspace, &key(number * 2), b"value").unwrap());
+    fill(&mut batch);
     handle.begin(&Scope::Exclusive).unwrap();
     handle.commit(&batch, &[]).unwrap();
+}
+
+fn fill(handle: &mut RocksHandle, keyspace: Keyspace) {
+    write(handle, |batch| (0..RECORDS).for_each(|number| batch.put(keyspace, &key(number * 2), b"value").unwrap()));
 }
 
 /// How much the counters of this thread grow while `read` runs.
@@ -94,17 +99,16 @@ fn elements_that_follow_each_other_are_read_with_one_search() {
     let value = |structure: u64, number: u64| Bytes::from(format!("{structure}:{number}"));
     // Some are missing, and keys that are no elements stand between them.
     let is_there = |number: u64| number % 5 != 2;
-    let mut batch = Batch::new();
-    for structure in [1, 2] {
-        for number in (0..100).filter(|number| is_there(*number)) {
-            batch.put(data, &element(structure, number), &value(structure, number)).unwrap();
-            for longer in 0..number % 4 {
-                batch.put(data, &[&element(structure, number)[..], longer.to_string().as_bytes()].concat(), b"between").unwrap();
+    write(&mut handle, |batch| {
+        for structure in [1, 2] {
+            for number in (0..100).filter(|number| is_there(*number)) {
+                batch.put(data, &element(structure, number), &value(structure, number)).unwrap();
+                for longer in 0..number % 4 {
+                    batch.put(data, &[&element(structure, number)[..], longer.to_string().as_bytes()].concat(), b"between").unwrap();
+                }
             }
         }
-    }
-    handle.begin(&Scope::Exclusive).unwrap();
-    handle.commit(&batch, &[]).unwrap();
+    });
 
     let numbers = || (10..40).map(|number| (1, number)).chain([(2, 7), (2, 50), (2, 51)]).chain((90..110).map(|number| (2, number)));
     let keys: Vec<(Keyspace, Bytes)> = numbers().map(|(structure, number)| (data, element(structure, number))).collect();
@@ -126,10 +130,7 @@ fn a_structure_that_is_scanned_and_changed_in_turn_is_searched_in_memory() {
     let rank = handle.open_keyspace("rank", Order::Bytes).unwrap();
     let node = |number: u64| [7_u64.to_be_bytes(), number.to_be_bytes()].concat();
     let put = |handle: &mut RocksHandle, numbers: std::ops::Range<u64>, value: u64| {
-        let mut batch = Batch::new();
-        numbers.for_each(|number| batch.put(rank, &node(number), &value.to_be_bytes()).unwrap());
-        handle.begin(&Scope::Exclusive).unwrap();
-        handle.commit(&batch, &[]).unwrap();
+        write(handle, |batch| numbers.for_each(|number| batch.put(rank, &node(number), &value.to_be_bytes()).unwrap()));
     };
     put(&mut handle, 0..200, 0);
     let mut round = |step: u64| {
@@ -155,15 +156,9 @@ fn dead_records_between_the_live_ones_are_passed_a_few_times_and_not_by_every_sc
     let mut handle = store.handle();
     let data = handle.open_keyspace("data", Order::Bytes).unwrap();
     let member = |number: u64| [7_u64.to_be_bytes(), number.to_be_bytes()].concat();
-    let write = |handle: &mut RocksHandle, fill: &dyn Fn(&mut Batch)| {
-        let mut batch = Batch::new();
-        fill(&mut batch);
-        handle.begin(&Scope::Exclusive).unwrap();
-        handle.commit(&batch, &[]).unwrap();
-    };
-    write(&mut handle, &|batch| (0..ALL).for_each(|number| batch.put(data, &member(number), b"").unwrap()));
+    write(&mut handle, |batch| (0..ALL).for_each(|number| batch.put(data, &member(number), b"").unwrap()));
     let is_dead = |number: &u64| !number.is_multiple_of(200);
-    write(&mut handle, &|batch| (0..ALL).filter(is_dead).for_each(|number| batch.delete(data, &member(number)).unwrap()));
+    write(&mut handle, |batch| (0..ALL).filter(is_dead).for_each(|number| batch.delete(data, &member(number)).unwrap()));
     // What is left is taken one by one, as by SPOP from a set that was large, each found on a walk from the first.
     let [passed] = counted([PerfMetric::InternalDeleteSkippedCount], || {
         for taken in 0..ALL / 200 {
@@ -172,7 +167,7 @@ fn dead_records_between_the_live_ones_are_passed_a_few_times_and_not_by_every_sc
             handle.rollback();
             assert_eq!(page.len() as u64, ALL / 200 - taken);
             let (key, _) = page.record(page.len() / 2).unwrap();
-            write(&mut handle, &|batch| batch.delete(data, &key).unwrap());
+            write(&mut handle, |batch| batch.delete(data, &key).unwrap());
         }
     });
     assert!((ALL..10 * ALL).contains(&passed), "{passed} dead records were passed");

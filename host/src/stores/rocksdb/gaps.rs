@@ -1,12 +1,11 @@
 //! Gaps: ranges of a structure that are known to hold nothing. What a queue has delivered stays in RocksDB as tombstones until they are
 //! compacted, and every scan that meets them walks over all of them; it leaves a gap behind, which the next one passes in one step.
 
-use super::marks::{Mark, Marks};
+use super::marks::{Flags, Mark};
 use super::options::PREFIX_BYTES;
 use orbweaver_engine::store::KeyRange;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// So many structures have gaps at a time; then all are forgotten, and found again.
 const MAX_STRUCTURES: usize = 1024;
@@ -23,8 +22,8 @@ pub type Structure = (u32, [u8; PREFIX_BYTES]);
 pub struct Gaps {
     /// Those of a structure touch each other nowhere.
     known: Mutex<HashMap<Structure, Vec<Gap>>>,
-    /// By the hashes of structures: whether some of them may have gaps. Most commits learn from it that there is nothing to do.
-    may_have: Box<[AtomicBool]>,
+    /// By the hashes of structures: whether some of them may have gaps.
+    may_have: Flags,
 }
 
 /// No record has a key from `start` up to `end`, in the state behind the commit `since` and in every later one: what is put there cuts it.
@@ -47,12 +46,12 @@ impl Gap {
 
 impl Gaps {
     pub fn new() -> Self {
-        Self { known: Mutex::default(), may_have: (0..Marks::COUNT).map(|_| AtomicBool::new(false)).collect() }
+        Self { known: Mutex::default(), may_have: Flags::new() }
     }
 
     /// What is left of a range within a structure without its gaps in the state behind the commit `last`: ranges in ascending order.
     pub fn around(&self, structure: &Structure, hash: u64, mut range: KeyRange, last: u64) -> Vec<KeyRange> {
-        if !self.may_have(hash) {
+        if !self.may_have.is_raised(hash) {
             return vec![range];
         }
         let mut gaps: Vec<Gap> = {
@@ -85,12 +84,10 @@ impl Gaps {
         let mut known = self.known.lock();
         if known.len() >= MAX_STRUCTURES && !known.contains_key(&structure) {
             known.clear();
-            self.may_have.iter().for_each(|flag| flag.store(false, Ordering::SeqCst));
+            self.may_have.lower_all();
         }
         // Whoever changes the structure from here on waits for the lock, and cuts what is added now.
-        if let Some(flag) = self.may_have.get(Marks::position(hash)) {
-            flag.store(true, Ordering::SeqCst);
-        }
+        self.may_have.raise(hash);
         if !mark.is_unchanged_since(last) {
             return;
         }
@@ -114,7 +111,7 @@ impl Gaps {
 
     /// A record is about to be put under a key. To be called behind [`Mark::begin`] of the structure.
     pub fn put(&self, space: u32, hash: u64, key: &[u8]) {
-        if !self.may_have(hash) {
+        if !self.may_have.is_raised(hash) {
             return;
         }
         let Some(prefix) = key.first_chunk() else { return };
@@ -129,10 +126,6 @@ impl Gaps {
         let pieces = pieces.into_iter().filter(|(start, end)| start < end).map(|(start, end)| Gap { start, end, since });
         gaps.extend(pieces);
         gaps.drain(..gaps.len().saturating_sub(MAX_GAPS));
-    }
-
-    fn may_have(&self, hash: u64) -> bool {
-        self.may_have.get(Marks::position(hash)).is_some_and(|flag| flag.load(Ordering::SeqCst))
     }
 }
 

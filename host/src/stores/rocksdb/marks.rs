@@ -1,6 +1,6 @@
 //! Marks: where commits leave what they have changed, so that others know whether what they hold is of their state.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// How many commits are changing what is under it, and the number of the last one that has.
 #[derive(Debug, Default)]
@@ -53,5 +53,29 @@ impl Marks {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Mark> {
         self.0.iter()
+    }
+}
+
+/// By the same positions as [`Marks`]: whether something may be known under a name. Most commits learn from it that there is nothing to do.
+#[derive(Debug)]
+pub struct Flags(Box<[AtomicBool]>);
+
+impl Flags {
+    pub fn new() -> Self {
+        Self((0..Marks::COUNT).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    pub fn is_raised(&self, hash: u64) -> bool {
+        self.0.get(Marks::position(hash)).is_some_and(|flag| flag.load(Ordering::SeqCst))
+    }
+
+    pub fn raise(&self, hash: u64) {
+        if let Some(flag) = self.0.get(Marks::position(hash)) {
+            flag.store(true, Ordering::SeqCst);
+        }
+    }
+
+    pub fn lower_all(&self) {
+        self.0.iter().for_each(|flag| flag.store(false, Ordering::SeqCst));
     }
 }

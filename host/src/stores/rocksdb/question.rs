@@ -4,6 +4,14 @@ use super::gaps::Structure;
 use super::options::{PREFIX_BYTES, within_prefix};
 use orbweaver_engine::store::{Direction, KeyRange, PageLimit};
 
+/// A scan: a page of a range is asked for.
+#[derive(Clone, Copy)]
+pub struct Asked<'r> {
+    pub range: &'r KeyRange,
+    pub direction: Direction,
+    pub limit: PageLimit,
+}
+
 /// A question of a scan, to which a page is the answer. Its keys begin with the same bytes, as many as name a structure.
 pub struct Question {
     /// The first bytes of its keys.

@@ -15,11 +15,11 @@
 use super::gaps::{Gaps, Structure};
 use super::marks::{Mark, Marks};
 use super::options::{PREFIX_BYTES, within_prefix};
-use super::question::Question;
+use super::question::{Asked, Question};
 use super::residents::Residents;
 use bytes::Bytes;
 use foldhash::quality::RandomState;
-use orbweaver_engine::store::{Direction, KeyRange, Page, PageLimit};
+use orbweaver_engine::store::{KeyRange, Page, PageLimit};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
 use quick_cache::{Equivalent, OptionsBuilder, Weighter};
@@ -228,7 +228,7 @@ impl RecordCache {
     }
 
     /// A page of a structure that is resident, in the state behind the commit `last`.
-    pub fn resident_page(&self, structure: &Structure, asked: (&KeyRange, Direction, PageLimit), last: u64) -> Option<Page> {
+    pub fn resident_page(&self, structure: &Structure, asked: Asked<'_>, last: u64) -> Option<Page> {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
         self.residents.page((structure, hash), self.structures.at(hash), asked, last)
     }
@@ -242,7 +242,7 @@ impl RecordCache {
     /// Makes a structure resident, of which the page is the whole in the state behind the commit `last`.
     pub fn add_resident(&self, structure: Structure, whole: &Page, last: u64) {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
-        self.residents.add((structure, hash), self.structures.at(hash), whole.records(), last);
+        self.residents.add((structure, hash), self.structures.at(hash), whole.pieces_from(0), last);
     }
 
     /// To be called before a commit writes.
@@ -390,7 +390,7 @@ fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<&[u8]>, since: 
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use orbweaver_engine::store::{Direction, PageLimit};
+    use orbweaver_engine::store::Direction;
 
     const SPACE: u32 = 3;
 

@@ -7,13 +7,13 @@
 //! while a commit is changing it, is told nothing (see [`super::record_cache`]).
 
 use super::gaps::Structure;
-use super::marks::{Mark, Marks};
-use bytes::Bytes;
-use orbweaver_engine::store::{Direction, KeyRange, Page, PageBuilder, PageLimit};
+use super::marks::{Flags, Mark, Marks};
+use super::question::Asked;
+use orbweaver_engine::store::{Direction, Page, PageBuilder, PageLimit};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Parts with a lock each.
 const SHARDS: usize = 8;
@@ -40,8 +40,8 @@ const IDLE_CHANGES: usize = 4;
 pub struct Residents {
     shards: Vec<Mutex<Shard>>,
     shard_bytes: usize,
-    /// By the hashes of structures: whether one of them may be resident. Most commits learn from it that there is nothing to do.
-    may_have: Box<[AtomicBool]>,
+    /// By the hashes of structures: whether one of them may be resident.
+    may_have: Flags,
     /// By the hashes of structures: how many scans RocksDB had to answer.
     missed: Box<[AtomicU32]>,
 }
@@ -93,7 +93,7 @@ impl Resident {
         }
     }
 
-    fn page(&self, range: &KeyRange, direction: Direction, limit: PageLimit) -> Page {
+    fn page(&self, Asked { range, direction, limit }: Asked<'_>) -> Page {
         let start = if range.after_start { Bound::Excluded(range.start.as_slice()) } else { Bound::Included(range.start.as_slice()) };
         let end = range.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut page = PageBuilder::new(limit);
@@ -137,20 +137,14 @@ impl Residents {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes: bytes / SHARDS,
-            may_have: (0..Marks::COUNT).map(|_| AtomicBool::new(false)).collect(),
+            may_have: Flags::new(),
             missed: (0..Marks::COUNT).map(|_| AtomicU32::new(0)).collect(),
         }
     }
 
     /// A page of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state.
-    pub fn page(
-        &self,
-        (structure, hash): (&Structure, u64),
-        mark: &Mark,
-        (range, direction, limit): (&KeyRange, Direction, PageLimit),
-        last: u64,
-    ) -> Option<Page> {
-        if !self.may_have(hash) {
+    pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, asked: Asked<'_>, last: u64) -> Option<Page> {
+        if !self.may_have.is_raised(hash) {
             return None;
         }
         let mut shard = self.shard(hash)?.lock();
@@ -162,7 +156,7 @@ impl Residents {
         let now = shard.now;
         let resident = shard.residents.get_mut(structure)?;
         (resident.used, resident.changes) = (now, 0);
-        Some(resident.page(range, direction, limit))
+        Some(resident.page(asked))
     }
 
     /// RocksDB had to answer a scan of a structure, and passed so many dead records. How many of its live ones, and bytes, would be worth
@@ -179,14 +173,20 @@ impl Residents {
 
     /// Makes a structure resident: all its records in the state behind the commit `last`. Not where the structure, whose mark is
     /// given, has been changed since.
-    pub fn add(&self, (structure, hash): (Structure, u64), mark: &Mark, records: impl Iterator<Item = (Bytes, Bytes)>, last: u64) {
+    pub fn add<'p>(
+        &self,
+        (structure, hash): (Structure, u64),
+        mark: &Mark,
+        records: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+        last: u64,
+    ) {
         let mut resident = Resident { records: BTreeMap::new(), bytes: RESIDENT_BYTES, used: 0, changes: 0 };
-        records.for_each(|(key, value)| resident.put(&key, &value));
-        let (Some(shard), Some(flag)) = (self.shard(hash), self.may_have.get(Marks::position(hash))) else { return };
+        records.for_each(|(key, value)| resident.put(key, value));
+        let Some(shard) = self.shard(hash) else { return };
         let Some(room) = self.shard_bytes.checked_sub(resident.bytes) else { return };
         let mut shard = shard.lock();
         // Whoever changes the structure from here on sees the flag, or is seen by its mark.
-        flag.store(true, Ordering::SeqCst);
+        self.may_have.raise(hash);
         if !mark.is_unchanged_since(last) {
             return;
         }
@@ -203,7 +203,7 @@ impl Residents {
 
     /// A commit has written a record, or deleted it. To be called before [`Mark::finish`] of the structure.
     pub fn change(&self, space: u32, hash: u64, key: &[u8], value: Option<&[u8]>) {
-        if !self.may_have(hash) {
+        if !self.may_have.is_raised(hash) {
             return;
         }
         let (Some(prefix), Some(shard)) = (key.first_chunk(), self.shard(hash)) else { return };
@@ -227,7 +227,7 @@ impl Residents {
     /// A structure is not known any more: a range of it is deleted, or a commit has failed. To be called behind [`Mark::begin`] and
     /// before [`Mark::finish`].
     pub fn forget(&self, space: u32, hash: u64, key: &[u8]) {
-        if let (true, Some(prefix), Some(shard)) = (self.may_have(hash), key.first_chunk(), self.shard(hash)) {
+        if let (true, Some(prefix), Some(shard)) = (self.may_have.is_raised(hash), key.first_chunk(), self.shard(hash)) {
             shard.lock().remove(&(space, *prefix));
         }
     }
@@ -239,10 +239,6 @@ impl Residents {
         }
     }
 
-    fn may_have(&self, hash: u64) -> bool {
-        self.may_have.get(Marks::position(hash)).is_some_and(|flag| flag.load(Ordering::SeqCst))
-    }
-
     fn shard(&self, hash: u64) -> Option<&Mutex<Shard>> {
         self.shards.get(Marks::position(hash) % SHARDS)
     }
@@ -252,6 +248,8 @@ impl Residents {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
+    use orbweaver_engine::store::KeyRange;
 
     const SPACE: u32 = 3;
     const HASH: u64 = 7;
@@ -262,12 +260,12 @@ mod tests {
     }
 
     fn add(residents: &Residents, mark: &Mark, records: &BTreeMap<Vec<u8>, Vec<u8>>, last: u64) {
-        let records = records.iter().map(|(key, value)| (Bytes::from(key.clone()), Bytes::from(value.clone())));
+        let records = records.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
         residents.add((TREE, HASH), mark, records, last);
     }
 
-    fn page(residents: &Residents, mark: &Mark, asked: (&KeyRange, Direction, u32), last: u64) -> Option<Page> {
-        residents.page((&TREE, HASH), mark, (asked.0, asked.1, PageLimit::items(asked.2)), last)
+    fn page(residents: &Residents, mark: &Mark, (range, direction, items): (&KeyRange, Direction, u32), last: u64) -> Option<Page> {
+        residents.page((&TREE, HASH), mark, Asked { range, direction, limit: PageLimit::items(items) }, last)
     }
 
     fn whole(residents: &Residents, mark: &Mark, last: u64) -> Option<Page> {
@@ -402,8 +400,8 @@ mod tests {
         let bytes = || -> Vec<usize> { residents.shards.iter().map(|shard| shard.lock().bytes).collect() };
         for number in 0..2000_u64 {
             let structure = (SPACE, number.to_be_bytes());
-            let records = (0..number % 90).map(|record| (Bytes::from([structure.1, record.to_be_bytes()].concat()), Bytes::new()));
-            residents.add((structure, number << 24), &mark, records, 0);
+            let keys: Vec<Vec<u8>> = (0..number % 90).map(|record| [structure.1, record.to_be_bytes()].concat()).collect();
+            residents.add((structure, number << 24), &mark, keys.iter().map(|key| (key.as_slice(), [].as_slice())), 0);
         }
         assert!(bytes().iter().all(|bytes| (1..=(1 << 20) / SHARDS).contains(bytes)), "{:?}", bytes());
         // One that grows pushes others out, and goes itself when it is half of its part.

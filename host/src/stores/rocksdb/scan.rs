@@ -3,7 +3,7 @@
 use super::gaps::Structure;
 use super::handle::{OpenKeyspace, State, View};
 use super::options::within_prefix;
-use super::question::Question;
+use super::question::{Asked, Question};
 use super::record_cache::RecordCache;
 use super::{Db, read_error};
 use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
@@ -18,16 +18,8 @@ use std::sync::Arc;
 const FEW_DEAD: u64 = 32;
 
 /// Where a scan passes so many dead records, and memtables hold so many deletes, they are written: the file is compacted soon, which a
-/// memtable is not. (RocksDB's own trigger waits until a write buffer has all its parts.)
+/// memtable is not. (RocksDB's own trigger waits for the next write.)
 const MANY_DEAD: u64 = 2000;
-
-/// A scan.
-#[derive(Clone, Copy)]
-struct Asked<'r> {
-    range: &'r KeyRange,
-    direction: Direction,
-    limit: PageLimit,
-}
 
 /// What an iterator has added to a page.
 #[derive(Default)]
@@ -59,7 +51,7 @@ impl<'db> State<'db> {
             (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, last),
             _ => {
                 let mut page = PageBuilder::new(limit);
-                let more = self.add_records(keyspace, range, direction, limit, &mut page)?.more;
+                let more = self.add_records(keyspace, asked, &mut page)?.more;
                 Ok(page.finish(more))
             }
         }
@@ -71,21 +63,20 @@ impl<'db> State<'db> {
         (cache, space): (&RecordCache, u32),
         keyspace: &OpenKeyspace<'db>,
         question: Question,
-        Asked { range, direction, limit }: Asked<'_>,
+        asked: Asked<'_>,
         last: u64,
     ) -> Result<Page, StoreError> {
+        let Asked { range, direction, limit } = asked;
         let structure = question.structure(space);
-        let resident = || cache.resident_page(&structure, (range, direction, limit), last);
-        if limit.max_items == 1 {
-            // Searches are as many as there are places: pages of one record are seldom asked for again.
-            if let Some(page) = resident() {
-                return Ok(page);
-            }
+        // There are as many searches as places: a page of one record is seldom asked for again.
+        let is_search = limit.max_items == 1;
+        if is_search && let Some(page) = cache.resident_page(&structure, asked, last) {
+            return Ok(page);
         }
         if let Some(page) = cache.page(space, &question, last) {
             return Ok(page);
         }
-        if let Some(page) = resident() {
+        if !is_search && let Some(page) = cache.resident_page(&structure, asked, last) {
             cache.keep_page(space, question, last, &page);
             return Ok(page);
         }
@@ -95,7 +86,7 @@ impl<'db> State<'db> {
         }
         let (mut page, mut more, mut passed) = (PageBuilder::new(limit), false, 0);
         for piece in pieces {
-            let added = self.add_records(keyspace, &piece, direction, limit, &mut page)?;
+            let added = self.add_records(keyspace, Asked { range: &piece, ..asked }, &mut page)?;
             passed += added.passed;
             if added.dead > FEW_DEAD {
                 let start = first_key(&piece, Order::Bytes);
@@ -129,22 +120,16 @@ impl<'db> State<'db> {
         limit: PageLimit,
         last: u64,
     ) -> Result<(), StoreError> {
-        let mut whole = PageBuilder::new(limit);
-        if !self.add_records(keyspace, &KeyRange::prefix(&structure.1), Direction::Forward, limit, &mut whole)?.more {
+        let (range, mut whole) = (KeyRange::prefix(&structure.1), PageBuilder::new(limit));
+        if !self.add_records(keyspace, Asked { range: &range, direction: Direction::Forward, limit }, &mut whole)?.more {
             cache.add_resident(structure, &whole.finish(false), last);
         }
         Ok(())
     }
 
     /// Adds records of a range to a page, from RocksDB itself.
-    fn add_records(
-        &self,
-        keyspace: &OpenKeyspace<'db>,
-        range: &KeyRange,
-        direction: Direction,
-        limit: PageLimit,
-        page: &mut PageBuilder,
-    ) -> Result<Added, StoreError> {
+    fn add_records(&self, keyspace: &OpenKeyspace<'db>, asked: Asked<'_>, page: &mut PageBuilder) -> Result<Added, StoreError> {
+        let Asked { range, direction, .. } = asked;
         let (first, mut added) = (first_key(range, keyspace.order), Added::default());
         let Some(View { db, family, mut read }) = self.view(keyspace) else { return Ok(added) };
         if range.end.as_ref().is_some_and(|end| keyspace.order.compare(end, &first).is_le()) {
@@ -172,7 +157,7 @@ impl<'db> State<'db> {
         if added.dead > FEW_DEAD {
             added.first = records.key().map(<[u8]>::to_vec);
         }
-        added.more = fill(&mut records, keyspace.order, (range, direction, limit), page);
+        added.more = fill(&mut records, keyspace.order, asked, page);
         added.passed = passed().saturating_sub(before);
         records.status().map_err(|error| read_error(&error))?;
         if added.passed >= MANY_DEAD && deletes_in_memory(db, family) >= MANY_DEAD {
@@ -189,7 +174,7 @@ impl<'db> State<'db> {
 fn fill(
     records: &mut DBRawIteratorWithThreadMode<'_, Db>,
     order: Order,
-    (range, direction, limit): (&KeyRange, Direction, PageLimit),
+    Asked { range, direction, limit }: Asked<'_>,
     page: &mut PageBuilder,
 ) -> bool {
     let is_start = |key: &[u8]| range.after_start && order != Order::Bytes && order.compare(key, &range.start).is_eq();
