@@ -23,6 +23,7 @@ mod question;
 mod reclaim;
 mod recognition;
 mod record_cache;
+mod records;
 mod residents;
 mod scan;
 

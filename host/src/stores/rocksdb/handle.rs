@@ -1,5 +1,6 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
+use super::records::Name;
 use super::{Db, Inner, LIMITS, Shared, neighbours, options, read_error};
 use crate::stores::locks::Held;
 use bytes::Bytes;
@@ -159,10 +160,15 @@ impl<'db> State<'db> {
     fn get_many(&self, keys: &[(Keyspace, Bytes)], open: &Open) -> Result<Vec<Option<Bytes>>, StoreError> {
         let mut values = vec![None; keys.len()];
         let mut unknown: Vec<Unknown<'_, '_>> = Vec::new();
-        for (slot, (name, key)) in values.iter_mut().zip(keys) {
-            match self.cached(self.keyspace(*name)?, key, open.last) {
-                Some(known) => *slot = known,
-                None => unknown.push((*name, key, slot)),
+        let known = self.shared.cache.as_ref().map(|cache| {
+            let name = |(keyspace, key)| Some(Name { space: self.keyspace(keyspace).ok()?.cached?, bytes: key });
+            cache.get_many(keys.iter().map(|(keyspace, key)| name((*keyspace, key))), open.last)
+        });
+        let mut known = known.into_iter().flatten();
+        for (slot, (keyspace, key)) in values.iter_mut().zip(keys) {
+            match known.next().flatten() {
+                Some(value) => *slot = value,
+                None => unknown.push((*keyspace, key, slot)),
             }
         }
         // In the order of keyspaces; the keys of each stay in theirs.

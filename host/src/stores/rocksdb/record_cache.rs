@@ -16,27 +16,23 @@ use super::gaps::{Gaps, Structure};
 use super::marks::{Mark, Marks};
 use super::options::{PREFIX_BYTES, within_prefix};
 use super::question::{Asked, Question};
+use super::records::{Known, Name, Records, Slot, length};
 use super::residents::Residents;
 use bytes::Bytes;
 use foldhash::quality::RandomState;
 use orbweaver_engine::store::{KeyRange, Page, PageLimit};
-use parking_lot::Mutex;
-use quick_cache::unsync::Cache;
-use quick_cache::{Equivalent, OptionsBuilder, Weighter};
+use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
 
-/// Parts with a lock each.
-const SHARDS: usize = 64;
+/// Parts with a lock each; as many as a number has bits.
+const SHARDS: usize = u64::BITS as usize;
 /// Longer values are left to RocksDB's block cache: copying them takes longer than finding them.
 const MAX_VALUE_BYTES: usize = 16 << 10;
 /// So are larger pages: a few of them would push everything else out.
 const MAX_PAGE_BYTES: usize = 64 << 10;
-/// What a record takes beside its key and value: the entry, its place in the index, and two allocations.
-const OVERHEAD_BYTES: usize = 128;
-/// The part that belongs to entries which were asked for again. What is new has the rest: enough of it that a load which has moved on
-/// finds its records there the second time it asks.
-const HOT_SHARE: f64 = 0.6;
+/// Records that are asked for together: more are in flight than a processor can wait for at once.
+const GROUP: usize = 16;
 /// The part of the cache's memory that residents may take.
 const RESIDENT_SHARE: usize = 8;
 /// Added to the number of a keyspace: its pages.
@@ -44,7 +40,7 @@ const PAGES: u32 = 1 << 31;
 
 /// The cache of one store.
 pub struct RecordCache {
-    shards: Vec<Mutex<Entries>>,
+    shards: Vec<RwLock<Records>>,
     records: Marks,
     /// By the first bytes of keys: ranges that were deleted.
     ranges: Marks,
@@ -57,69 +53,12 @@ pub struct RecordCache {
     spaces: Mutex<Vec<(usize, String)>>,
 }
 
-type Entries = Cache<Key, Entry, Bytewise, RandomState>;
-
 /// What a commit changes.
 pub enum Change<'b> {
     /// A record; no value where it is deleted. `scanned` where pages of its keyspace are kept.
     Record { space: u32, scanned: bool, key: &'b [u8], value: Option<&'b [u8]> },
     /// Every key from `start` up to `end`, and perhaps `end` itself; to the last key where `end` is empty.
     Range { space: u32, start: &'b [u8], end: &'b [u8] },
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    space: u32,
-    bytes: Box<[u8]>,
-}
-
-#[derive(Hash)]
-struct Name<'a> {
-    space: u32,
-    bytes: &'a [u8],
-}
-
-impl Equivalent<Key> for Name<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        self.space == key.space && *self.bytes == *key.bytes
-    }
-}
-
-struct Entry {
-    kept: Kept,
-    /// The commit that wrote it, or the last one when it was read.
-    since: u64,
-}
-
-enum Kept {
-    /// There is no such record.
-    Absent,
-    Value(Box<[u8]>),
-    Page(Box<Page>),
-}
-
-impl From<Option<&[u8]>> for Kept {
-    fn from(value: Option<&[u8]>) -> Self {
-        value.map_or(Self::Absent, |value| Self::Value(value.into()))
-    }
-}
-
-/// Counts the bytes that an entry takes.
-struct Bytewise;
-
-impl Weighter<Key, Entry> for Bytewise {
-    fn weight(&self, key: &Key, entry: &Entry) -> u64 {
-        let kept = match &entry.kept {
-            Kept::Absent => 0,
-            Kept::Value(value) => value.len(),
-            Kept::Page(page) => size_of::<Page>() + length(page),
-        };
-        u64::try_from(key.bytes.len() + kept + OVERHEAD_BYTES).unwrap_or(u64::MAX)
-    }
-}
-
-fn length(page: &Page) -> usize {
-    page.bytes.len() + size_of_val(page.ends.as_slice())
 }
 
 impl RecordCache {
@@ -131,16 +70,8 @@ impl RecordCache {
         let hasher = RandomState::default();
         let residents = bytes / RESIDENT_SHARE;
         let bytes = bytes - residents;
-        let (shard_bytes, records) = (bytes / SHARDS, bytes / SHARDS / (2 * OVERHEAD_BYTES));
-        let options = OptionsBuilder::new()
-            .estimated_items_capacity(records)
-            .weight_capacity(u64::try_from(shard_bytes).unwrap_or(u64::MAX))
-            .hot_allocation(HOT_SHARE)
-            .build()
-            .ok()?;
-        let shard = || Mutex::new(Cache::with_options(options.clone(), Bytewise, hasher.clone(), Default::default()));
         Some(Self {
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            shards: (0..SHARDS).map(|_| RwLock::new(Records::new(bytes / SHARDS))).collect(),
             records: Marks::new(),
             ranges: Marks::new(),
             structures: Marks::new(),
@@ -165,19 +96,43 @@ impl RecordCache {
     pub fn get(&self, space: u32, key: &[u8], last: u64) -> Option<Option<Bytes>> {
         let name = Name { space, bytes: key };
         let hash = self.hash(&name);
-        let entries = self.shard(hash)?.lock();
-        if !self.records.at(hash).is_unchanged_since(last) {
-            return None;
+        let records = self.shard(hash)?.read();
+        self.known(records.find(hash)?, &name, hash, last)
+    }
+
+    /// As [`RecordCache::get`], of many records at once, which are waited for together. Nothing is known of what has no name.
+    pub fn get_many<'k>(&self, names: impl IntoIterator<Item = Option<Name<'k>>>, last: u64) -> Vec<Option<Option<Bytes>>> {
+        let mut names = names.into_iter().map(|name| name.map(|name| (name, self.hash(&name))));
+        let mut answers = Vec::with_capacity(names.size_hint().0);
+        loop {
+            let group: SmallVec<[_; GROUP]> = names.by_ref().take(GROUP).collect();
+            if group.is_empty() {
+                return answers;
+            }
+            // All locks before all reads, each once, and in their order: so nobody waits for one who waits for him.
+            let asked = group.iter().flatten().fold(0_u64, |asked, (_, hash)| asked | 1 << Self::shard_of(*hash));
+            let locked: SmallVec<[_; GROUP]> =
+                self.shards.iter().enumerate().filter(|(at, _)| asked >> at & 1 == 1).map(|(_, shard)| shard.read()).collect();
+            let find = |named: &Option<(Name<'_>, u64)>| {
+                let (_, hash) = named.as_ref()?;
+                let before = (asked & ((1 << Self::shard_of(*hash)) - 1)).count_ones();
+                locked.get(usize::try_from(before).ok()?)?.find(*hash)
+            };
+            let slots: SmallVec<[Option<&Slot>; GROUP]> = group.iter().map(find).collect();
+            slots.iter().flatten().for_each(|slot| slot.touch());
+            answers.extend(slots.iter().zip(&group).map(|(slot, named)| {
+                let (name, hash) = named.as_ref()?;
+                self.known((*slot)?, name, *hash, last)
+            }));
         }
-        let entry = entries.get(&name)?;
-        if !self.range_of(space, key).is_unchanged_since(last.min(entry.since)) {
-            return None;
-        }
-        match &entry.kept {
-            Kept::Absent => Some(None),
-            Kept::Value(value) => Some(Some(Bytes::copy_from_slice(value))),
-            Kept::Page(_) => None,
-        }
+    }
+
+    /// What a slot of that hash says of a record in the state behind the commit `last`. Its shard is locked.
+    fn known(&self, slot: &Slot, name: &Name<'_>, hash: u64, last: u64) -> Option<Option<Bytes>> {
+        let is_of_the_state = slot.is_of(name)
+            && self.records.at(hash).is_unchanged_since(last)
+            && self.range_of(name.space, name.bytes).is_unchanged_since(last.min(slot.since));
+        is_of_the_state.then(|| slot.record()).flatten().map(|value| value.map(Bytes::copy_from_slice))
     }
 
     /// Keeps what was read from the state behind the commit `last`.
@@ -185,34 +140,36 @@ impl RecordCache {
         if value.is_some_and(|value| value.len() > MAX_VALUE_BYTES) {
             return;
         }
-        let hash = self.hash(&Name { space, bytes: key });
-        let Some(mut entries) = self.shard(hash).map(Mutex::lock) else { return };
+        let name = Name { space, bytes: key };
+        let hash = self.hash(&name);
+        let Some(mut records) = self.shard(hash).map(RwLock::write) else { return };
         // A range that is deleted from here on has a number above `last`.
         if self.records.at(hash).is_unchanged_since(last) && self.range_of(space, key).is_unchanged_since(last) {
-            entries.insert(Key { space, bytes: key.into() }, Entry { kept: value.into(), since: last });
+            records.put(hash, &name, value.into(), last);
         }
     }
 
     /// The answer to a question in the state behind the commit `last`; `None` where that is not known here.
     pub fn page(&self, space: u32, question: &Question, last: u64) -> Option<Page> {
         let name = Name { space: space | PAGES, bytes: &question.bytes };
-        let entries = self.shard(self.hash(&name))?.lock();
-        let entry = entries.get(&name)?;
-        let Kept::Page(page) = &entry.kept else { return None };
-        self.structure_of(space, &question.prefix).is_unchanged_since(last.min(entry.since)).then(|| Page::clone(page))
+        let hash = self.hash(&name);
+        let records = self.shard(hash)?.read();
+        let slot = records.find(hash).filter(|slot| slot.is_of(&name))?;
+        let is_of_the_state = self.structure_of(space, &question.prefix).is_unchanged_since(last.min(slot.since));
+        slot.page().filter(|_| is_of_the_state).cloned()
     }
 
     /// Keeps what was read from the state behind the commit `last`. What is changed from here on has a number above it.
-    pub fn keep_page(&self, space: u32, question: Question, last: u64, page: &Page) {
+    pub fn keep_page(&self, space: u32, question: &Question, last: u64, page: &Page) {
         if length(page) > MAX_PAGE_BYTES || !self.structure_of(space, &question.prefix).is_unchanged_since(last) {
             return;
         }
-        let key = Key { space: space | PAGES, bytes: question.bytes.into() };
-        let hash = self.hash(&Name { space: key.space, bytes: &key.bytes });
-        if let Some(entries) = self.shard(hash) {
+        let name = Name { space: space | PAGES, bytes: &question.bytes };
+        let hash = self.hash(&name);
+        if let Some(records) = self.shard(hash) {
             // Without the room that it was made with.
             let page = Page { bytes: Bytes::copy_from_slice(&page.bytes), ends: page.ends.as_slice().into(), more: page.more };
-            entries.lock().insert(key, Entry { kept: Kept::Page(Box::new(page)), since: last });
+            records.write().put(hash, &name, Known::Page(page), last);
         }
     }
 
@@ -287,8 +244,12 @@ impl RecordCache {
     }
 
     /// The records of a mark are all in one.
-    fn shard(&self, hash: u64) -> Option<&Mutex<Entries>> {
-        self.shards.get(Marks::position(hash) % SHARDS)
+    fn shard_of(hash: u64) -> usize {
+        Marks::position(hash) % SHARDS
+    }
+
+    fn shard(&self, hash: u64) -> Option<&RwLock<Records>> {
+        self.shards.get(Self::shard_of(hash))
     }
 
     fn range_of(&self, space: u32, key: &[u8]) -> &Mark {
@@ -352,38 +313,16 @@ impl Drop for Changing<'_> {
                 Some(structure) => self.cache.residents.forget(name.space, *structure, name.bytes),
                 None => {}
             }
-            let Some(mut entries) = self.cache.shard(*hash).map(Mutex::lock) else { continue };
-            let value = value.filter(|value| is_known && value.len() <= MAX_VALUE_BYTES);
-            replace(&mut entries, name, value, number);
+            let Some(mut records) = self.cache.shard(*hash).map(RwLock::write) else { continue };
+            match value.filter(|value| is_known && value.len() <= MAX_VALUE_BYTES) {
+                Some(value) => records.replace(*hash, name, value, number),
+                // Also a record that is deleted: few are asked for again.
+                None => records.remove(*hash),
+            }
             self.cache.records.at(*hash).finish(number);
         }
         self.marks.iter().for_each(|mark| mark.finish(number));
     }
-}
-
-/// Puts a new value into the place of an old one, or forgets the record: also one that is deleted, for which others are seldom asked.
-/// What nobody has read stays out.
-fn replace(entries: &mut Entries, name: &Name<'_>, value: Option<&[u8]>, since: u64) {
-    let Some(value) = value else {
-        entries.remove(name);
-        return;
-    };
-    match entries.peek_mut(name) {
-        None => return,
-        Some(mut entry) => {
-            if let Kept::Value(old) = &mut entry.kept
-                && old.len() == value.len()
-            {
-                old.copy_from_slice(value);
-                entry.since = since;
-                return;
-            }
-        }
-    }
-    // Not in its place: what becomes larger has to push others out.
-    let key = Key { space: name.space, bytes: name.bytes.into() };
-    // It is there, and stays as warm as it was.
-    let _ = entries.replace(key, Entry { kept: Some(value).into(), since }, true);
 }
 
 #[cfg(test)]
@@ -414,6 +353,44 @@ mod tests {
         cache.keep(SPACE, b"absent", 7, None);
         assert_eq!((cache.get(SPACE, b"k", 7), cache.get(SPACE, b"absent", 7)), (found(b"v"), Some(None)));
         assert_eq!(cache.get(SPACE + 1, b"k", 7), None);
+    }
+
+    #[test]
+    fn of_many_records_the_same_is_known_as_of_each_alone() {
+        let cache = cache();
+        let keys: Vec<Vec<u8>> = (0..100_u32).map(|number| format!("prefix_{}", number % 70).into()).collect();
+        keys.iter().step_by(3).for_each(|key| cache.keep(SPACE, key, 4, Some(key)));
+        keys.iter().step_by(7).for_each(|key| cache.keep(SPACE, key, 4, None));
+        let changing = cache.change(vec![record(b"prefix_3", Some(b"new")), record(b"prefix_5", None)]);
+        for last in [3, 4, 5] {
+            // Every tenth has no name, as keys of a keyspace in another order.
+            let name = |(number, key): (usize, &Vec<u8>)| (number % 10 > 0).then(|| key.clone());
+            let asked: Vec<Option<Vec<u8>>> = keys.iter().enumerate().map(name).collect();
+            let known = cache.get_many(asked.iter().map(|key| Some(Name { space: SPACE, bytes: key.as_ref()? })), last);
+            let alone: Vec<_> = asked.iter().map(|key| cache.get(SPACE, key.as_ref()?, last)).collect();
+            assert_eq!(known, alone);
+            assert!(known.iter().any(Option::is_some) && known.iter().any(Option::is_none));
+        }
+        changing.finish(5, true);
+    }
+
+    #[test]
+    fn those_who_read_many_records_and_those_who_write_do_not_wait_for_each_other_for_ever() {
+        let cache = cache();
+        let keys: Vec<[u8; 4]> = (0..200_u32).map(u32::to_be_bytes).collect();
+        std::thread::scope(|scope| {
+            for reader in 0..4 {
+                let (cache, keys) = (&cache, &keys);
+                scope.spawn(move || {
+                    for turn in 0..500 {
+                        // Not in the order of anything.
+                        let asked = (0..64).filter_map(|number| keys.get((number * 37 + turn * 11 + reader) % keys.len()));
+                        let _ = cache.get_many(asked.map(|key| Some(Name { space: SPACE, bytes: key })), 1 << 40);
+                        keys.iter().skip(turn % 10).step_by(10).for_each(|key| cache.keep(SPACE, key, 1 << 40, Some(b"value")));
+                    }
+                });
+            }
+        });
     }
 
     #[test]
@@ -487,7 +464,7 @@ mod tests {
     fn a_page_is_known_until_something_of_its_structure_is_changed() {
         let cache = cache();
         let (one, other) = (KeyRange::prefix(b"prefix_1"), KeyRange::prefix(b"prefix_2"));
-        let keep = |range: &KeyRange, last| cache.keep_page(SPACE, question(range).unwrap(), last, &page(b"kept"));
+        let keep = |range: &KeyRange, last| cache.keep_page(SPACE, &question(range).unwrap(), last, &page(b"kept"));
         let known = |range: &KeyRange, last| cache.page(SPACE, &question(range).unwrap(), last).is_some();
         let changes = [
             record(b"prefix_1a", Some(b"new")),
@@ -516,7 +493,7 @@ mod tests {
         let cache = cache();
         let range = KeyRange::prefix(b"prefix_1");
         let limit = PageLimit::items(10);
-        cache.keep_page(SPACE, Question::new(&range, Direction::Forward, limit).unwrap(), 0, &page(b"kept"));
+        cache.keep_page(SPACE, &Question::new(&range, Direction::Forward, limit).unwrap(), 0, &page(b"kept"));
         let known =
             |space, range: &KeyRange, direction, limit| cache.page(space, &Question::new(range, direction, limit).unwrap(), 0).is_some();
         assert!(known(SPACE, &range, Direction::Forward, limit));
@@ -533,7 +510,7 @@ mod tests {
             assert!(question(&wide).is_none(), "{wide:?}");
         }
         let large = Page { bytes: vec![0; MAX_PAGE_BYTES].into(), ends: vec![1, 2], more: false };
-        cache.keep_page(SPACE, question(&behind).unwrap(), 0, &large);
+        cache.keep_page(SPACE, &question(&behind).unwrap(), 0, &large);
         assert!(!known(SPACE, &behind, Direction::Forward, limit));
     }
 
@@ -543,7 +520,7 @@ mod tests {
         for number in 0..100_000_u32 {
             cache.keep(SPACE, &number.to_be_bytes(), 0, Some(&[0; 100]));
         }
-        let bytes: u64 = cache.shards.iter().map(|shard| shard.lock().weight()).sum();
+        let bytes: usize = cache.shards.iter().map(|shard| shard.read().bytes()).sum();
         assert!(bytes <= 1 << 20, "{bytes}");
         cache.keep(SPACE, b"long", 0, Some(&[0; MAX_VALUE_BYTES + 1]));
         assert_eq!(cache.get(SPACE, b"long", 0), None);
@@ -558,7 +535,7 @@ mod tests {
         for number in 0..5000_u32 {
             cache.change(vec![record(&number.to_be_bytes(), Some(&[0; 10_000]))]).finish(1, true);
         }
-        let bytes: u64 = cache.shards.iter().map(|shard| shard.lock().weight()).sum();
+        let bytes: usize = cache.shards.iter().map(|shard| shard.read().bytes()).sum();
         assert!(bytes <= 1 << 20, "{bytes}");
     }
 

@@ -77,7 +77,7 @@ impl<'db> State<'db> {
             return Ok(page);
         }
         if !is_search && let Some(page) = cache.resident_page(&structure, asked, last) {
-            cache.keep_page(space, question, last, &page);
+            cache.keep_page(space, &question, last, &page);
             return Ok(page);
         }
         let mut pieces = cache.around_gaps(&structure, range.clone(), last);
@@ -104,7 +104,7 @@ impl<'db> State<'db> {
             }
         }
         let page = page.finish(more);
-        cache.keep_page(space, question, last, &page);
+        cache.keep_page(space, &question, last, &page);
         if let Some(limit) = cache.missed(&structure, passed) {
             self.make_resident(cache, keyspace, structure, limit, last)?;
         }
