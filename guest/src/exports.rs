@@ -61,7 +61,12 @@ impl resp::Guest for Orbweaver {
         };
         let deliveries: Vec<Delivery> = deliveries.iter().map(cut).collect();
         let mut outcome = with_engine(|engine| engine.exchange_once(&deliveries)).unwrap_or_default();
+        // Of a single answer it is taken as it is.
+        let several = outcome.answers.get(1..).unwrap_or_default().iter().map(|answer| answer.output.len()).sum::<usize>();
         let mut output = Vec::new();
+        if several > 0 {
+            output.reserve_exact(several + outcome.answers.first().map_or(0, |first| first.output.len()));
+        }
         let answers = std::mem::take(&mut outcome.answers).into_iter().map(|answer| flatten(answer, &mut output)).collect();
         let Outcome { wake_after_ms, shutdown, for_peers, .. } = outcome;
         resp::Outcome { answers, output, wake_after_ms, shutdown, for_peers }
@@ -80,7 +85,7 @@ impl resp::Guest for Orbweaver {
 
 fn flatten(answer: Answer, output: &mut Vec<u8>) -> resp::Answer {
     let Answer { connection, consumed, needed, output: bytes, close, state } = answer;
-    if output.is_empty() {
+    if output.capacity() == 0 {
         *output = bytes;
     } else {
         output.extend_from_slice(&bytes);

@@ -32,8 +32,9 @@ fn error(error: wit::Error) -> StoreError {
     }
 }
 
-fn pieces<'a>(strings: impl Iterator<Item = &'a Bytes>) -> Result<wit::Pieces, StoreError> {
-    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+fn pieces<'a>(strings: impl Iterator<Item = &'a Bytes> + Clone) -> Result<wit::Pieces, StoreError> {
+    let (count, length) = strings.clone().fold((0, 0), |(count, length), string| (count + 1, length + string.len()));
+    let (mut bytes, mut ends) = (Vec::with_capacity(length), Vec::with_capacity(count));
     for string in strings {
         bytes.extend_from_slice(string);
         let end = u32::try_from(bytes.len());

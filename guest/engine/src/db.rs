@@ -11,6 +11,7 @@ use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, N
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::cell::Cell;
 
 /// Versions that were reserved and not given yet.
@@ -60,11 +61,11 @@ impl Named {
     }
 
     /// The key at this place in memory, if it is among those that come next.
-    fn find(&self, space: u32, key: &Bytes) -> Option<KeyAt> {
+    fn find(&self, space: u32, key: &Bytes) -> Option<&KeyAt> {
         let ahead = self.keys.iter().enumerate().skip(self.next.get()).take(MAX_LOOKED_AT);
         let (place, at) = ahead.into_iter().find(|(_, at)| at.space == space && std::ptr::eq(&*at.key, &**key))?;
         self.next.set(place + 1);
-        Some(at.clone())
+        Some(at)
     }
 }
 
@@ -96,22 +97,31 @@ pub struct Db<'t, 's> {
     pub appeared: Option<&'t mut Vec<KeyAt>>,
 }
 
-impl Db<'_, '_> {
+impl<'t> Db<'t, '_> {
     /// Where `key` lives in this db.
     ///
     /// # Errors
     /// Redis' error for a db number out of range.
-    pub fn at(&self, key: &Bytes) -> Result<KeyAt> {
+    pub fn at(&self, key: &Bytes) -> Result<Cow<'t, KeyAt>> {
         self.at_db(self.index, key)
+    }
+
+    /// As [`Db::at`], for who keeps it.
+    ///
+    /// # Errors
+    /// As [`Db::at`].
+    pub fn own_at(&self, key: &Bytes) -> Result<KeyAt> {
+        self.at(key).map(Cow::into_owned)
     }
 
     /// Where `key` lives in db number `index`.
     ///
     /// # Errors
     /// Redis' error for a db number out of range.
-    pub fn at_db(&self, index: usize, key: &Bytes) -> Result<KeyAt> {
+    pub fn at_db(&self, index: usize, key: &Bytes) -> Result<Cow<'t, KeyAt>> {
         let Some(&space) = self.catalog.spaces.get(index) else { return Err(texts::DB_OUT_OF_RANGE) };
-        Ok(self.named.find(space, key).unwrap_or_else(|| KeyAt::new(space, key.clone())))
+        let named = self.named.find(space, key).map(Cow::Borrowed);
+        Ok(named.unwrap_or_else(|| Cow::Owned(KeyAt::new(space, key.clone()))))
     }
 
     /// What is stored under a key, in the first namespace that has it; `None` where nothing is, or only what has expired. A transaction

@@ -150,7 +150,8 @@ impl wit::Host for State {
         }
         let keys: Vec<(Keyspace, Bytes)> = keyspaces.into_iter().map(Keyspace).zip(keys).collect();
         let values = self.store.get_many(&keys).map_err(error)?;
-        let mut found = wit::Found { values: wit::Pieces { bytes: Vec::new(), ends: Vec::new() }, absent: Vec::new() };
+        let bytes = Vec::with_capacity(values.iter().flatten().map(Bytes::len).sum());
+        let mut found = wit::Found { values: wit::Pieces { bytes, ends: Vec::with_capacity(keys.len()) }, absent: Vec::new() };
         for (value, position) in values.iter().zip(0_u32..) {
             match value {
                 Some(value) => found.values.bytes.extend_from_slice(value),

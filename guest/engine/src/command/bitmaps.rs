@@ -131,7 +131,7 @@ fn bitop(context: &mut Context, reply: &mut Reply) -> Result<()> {
         return Err(NOT_ONE_SOURCE);
     }
     let target = context.db.at(context.arg(2))?;
-    let sources = sources.iter().map(|key| context.db.at(key)).collect::<Result<Vec<_>>>()?;
+    let sources = sources.iter().map(|key| context.db.own_at(key)).collect::<Result<Vec<_>>>()?;
     reply.integer(length(bitmaps::combine(&mut context.db, operation, &target, &sources)?));
     Ok(())
 }

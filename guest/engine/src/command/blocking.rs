@@ -125,7 +125,7 @@ fn move_element(context: &mut Context, reply: &mut Reply, from_end: End, to_end:
     let (from, to) = (context.db.at(context.arg(1))?, context.db.at(context.arg(2))?);
     let moved = transfer(&mut context.db, (&from, from_end), (&to, to_end))?;
     reply_value(reply, moved.as_deref());
-    Ok(moved.is_none().then(|| wait(&[from.key], Kind::List, deadline_ms)))
+    Ok(moved.is_none().then(|| wait(std::slice::from_ref(&from.key), Kind::List, deadline_ms)))
 }
 
 fn bzpopmin(context: &mut Context, reply: &mut Reply) -> Result<Option<Wait>> {
@@ -165,7 +165,7 @@ fn keys_and_timeout<'c>(context: &Context<'c, '_, '_>) -> Result<(&'c [Bytes], O
 }
 
 fn places(context: &Context, keys: &[Bytes]) -> Result<Vec<KeyAt>> {
-    keys.iter().map(|key| context.db.at(key)).collect()
+    keys.iter().map(|key| context.db.own_at(key)).collect()
 }
 
 fn wait(keys: &[Bytes], kind: Kind, deadline_ms: Option<u64>) -> Wait {

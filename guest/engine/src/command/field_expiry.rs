@@ -147,7 +147,7 @@ fn tell_expiries(context: &mut Context, time: Time, reply: &mut Reply) -> Result
 
 /// The arguments of the commands without a time; a key of another type comes before wrong ones.
 fn key_and_fields<'c>(context: &mut Context<'c, '_, '_>) -> Result<(KeyAt, &'c [Bytes])> {
-    let at = context.db.at(context.arg(1))?;
+    let at = context.db.own_at(context.arg(1))?;
     hashes::check_kind(&mut context.db, &at)?;
     Ok((at, fields(context, 2, "ERR Number of fields must be a positive integer")?))
 }

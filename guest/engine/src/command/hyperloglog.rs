@@ -58,5 +58,5 @@ fn pfmerge(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 /// Where all the arguments' keys are.
 fn keys(context: &Context) -> Result<Vec<KeyAt>> {
-    context.args.iter().skip(1).map(|key| context.db.at(key)).collect()
+    context.args.iter().skip(1).map(|key| context.db.own_at(key)).collect()
 }

@@ -12,6 +12,7 @@ use crate::resp::reply::Reply;
 use crate::session::wrong_arity;
 use crate::types::lists::{self, End, Insertion, Search, Side};
 use bytes::Bytes;
+use std::borrow::Cow;
 
 const READ: Flags = Flags::READONLY;
 const FAST_READ: Flags = READ.and(Flags::FAST);
@@ -133,7 +134,7 @@ pub(super) fn multiple(arguments: &[Bytes]) -> Result<(&[Bytes], End, u64)> {
 
 /// Answers with the list that elements were popped from, and these. False where none of the lists exists.
 pub(super) fn pop_multiple(context: &mut Context, reply: &mut Reply, keys: &[Bytes], end: End, count: u64) -> Result<bool> {
-    let lists = keys.iter().map(|key| context.db.at(key)).collect::<Result<Vec<KeyAt>>>()?;
+    let lists = keys.iter().map(|key| context.db.own_at(key)).collect::<Result<Vec<KeyAt>>>()?;
     let popped = lists::pop_first(&mut context.db, &lists, end, count)?;
     match &popped {
         Some((place, popped)) => {
@@ -289,7 +290,7 @@ fn rank(argument: &[u8]) -> Result<i64> {
     }
 }
 
-fn key(context: &Context) -> Result<KeyAt> {
+fn key<'t>(context: &Context<'_, 't, '_>) -> Result<Cow<'t, KeyAt>> {
     context.db.at(context.arg(1))
 }
 

@@ -5,6 +5,7 @@ use super::{
     sort, sorted_sets, strings, transactions,
 };
 use bytes::Bytes;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
@@ -45,6 +46,11 @@ static BY_NAME: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
 /// The names are ours alone, so nobody can choose them to collide.
 static BY_HASH: LazyLock<HashMap<Name, &'static Command, BuildHasherDefault<NameHasher>>> =
     LazyLock::new(|| BY_NAME.iter().filter_map(|command| Some((padded(command.name.as_bytes())?, *command))).collect());
+
+thread_local! {
+    /// What was found last: a pipeline mostly has many requests of one command.
+    static LAST: Cell<Option<&'static Command>> = const { Cell::new(None) };
+}
 
 /// No command's name is longer.
 const MAX_NAME_BYTES: usize = 32;
@@ -89,8 +95,13 @@ pub fn all() -> &'static [&'static Command] {
 /// The command of that name, in any case.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
+    if let Some(last) = LAST.get().filter(|last| last.name.as_bytes().eq_ignore_ascii_case(name)) {
+        return Some(last);
+    }
     // A zero at the end of what was sent is not one that was put there.
-    BY_HASH.get(&padded(name)?).copied().filter(|command| command.name.len() == name.len())
+    let found = BY_HASH.get(&padded(name)?).copied().filter(|command| command.name.len() == name.len());
+    LAST.set(found);
+    found
 }
 
 /// The subcommand of that name (the second word alone), in any case.

@@ -72,7 +72,7 @@ impl Runner<'_, '_> {
 
     /// The collection of that kind that was under a key when the group began.
     fn collection(&mut self, db: usize, key: &Bytes, kind: Kind) -> Option<(KeyAt, Collection)> {
-        let at = self.db(db).0.at(key).ok()?;
+        let at = self.db(db).0.own_at(key).ok()?;
         let meta = self.layout.find(&mut self.transaction, &at, kind).ok()??;
         meta.collection().filter(|collection| collection.kind == kind).map(|collection| (at, collection))
     }

@@ -5,7 +5,7 @@ use super::pubsub::Subscriptions;
 use crate::codec::{Flaw, Reader};
 use crate::resp::reply::Protocol;
 use bytes::{BufMut, Bytes};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Which replies a client wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -176,32 +176,44 @@ impl Connection {
 /// The connections of an instance, by number.
 #[derive(Debug, Default)]
 pub struct Connections {
-    by_id: BTreeMap<u64, Connection>,
+    /// In their order.
+    list: Vec<(u64, Box<Connection>)>,
+    /// The place of the one that was asked for last: a request asks for its own again and again, and comes behind others of its connection.
+    last: usize,
     /// Those to be closed: nobody has to look for them among all.
     closing: BTreeSet<u64>,
 }
 
 impl Connections {
-    pub(super) fn add(&mut self, id: u64, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) -> &Connection {
+    pub(super) fn add(&mut self, id: u64, address: &str, state: Option<&[u8]>, authenticated: bool, now_ms: u64) {
         let restored = state.and_then(|state| Connection::decode_state(id, state, address, now_ms).ok());
-        let connection = restored.unwrap_or_else(|| Connection::new(id, address, authenticated, now_ms));
-        self.closing.remove(&id);
-        self.by_id.entry(id).insert_entry(connection).into_mut()
+        let connection = Box::new(restored.unwrap_or_else(|| Connection::new(id, address, authenticated, now_ms)));
+        self.remove(id);
+        let place = self.list.partition_point(|(other, _)| *other < id);
+        self.list.insert(place, (id, connection));
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<Connection> {
         self.closing.remove(&id);
-        self.by_id.remove(&id)
+        let place = self.place(id)?;
+        Some(*self.list.remove(place).1)
+    }
+
+    fn place(&self, id: u64) -> Option<usize> {
+        self.list.binary_search_by_key(&id, |(id, _)| *id).ok()
     }
 
     /// The connection with that number.
     pub fn get(&mut self, id: u64) -> Option<&mut Connection> {
-        self.by_id.get_mut(&id)
+        if self.list.get(self.last).is_none_or(|(last, _)| *last != id) {
+            self.last = self.place(id)?;
+        }
+        self.list.get_mut(self.last).map(|(_, connection)| &mut **connection)
     }
 
     /// Marks a connection to be closed once its replies are sent.
     pub fn close(&mut self, id: u64) {
-        if let Some(connection) = self.by_id.get_mut(&id) {
+        if let Some(connection) = self.get(id) {
             connection.closing = true;
             self.closing.insert(id);
         }
@@ -209,12 +221,12 @@ impl Connections {
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.by_id.len()
+        self.list.len()
     }
 
     /// All connections, by number.
     pub fn iter(&mut self) -> impl Iterator<Item = &mut Connection> {
-        self.by_id.values_mut()
+        self.list.iter_mut().map(|(_, connection)| &mut **connection)
     }
 
     pub(super) fn closing(&self) -> Vec<u64> {

@@ -197,8 +197,10 @@ impl Engine {
         let now_ms = self.environment.now_us() / 1000;
         let authenticated = self.server.settings.password.is_none();
         self.server.stats.connections_received += 1;
-        let connection_added = self.connections.add(connection, address, state, authenticated, now_ms);
-        self.server.subscribers.add_all(connection, &connection_added.subscriptions);
+        self.connections.add(connection, address, state, authenticated, now_ms);
+        if let Some(added) = self.connections.get(connection) {
+            self.server.subscribers.add_all(connection, &added.subscriptions);
+        }
         self.reserve_ahead();
         self.server.connected_clients = self.connections.len();
     }

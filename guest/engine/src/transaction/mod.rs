@@ -217,14 +217,23 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::get`] returns.
     pub fn get(&mut self, keyspace: Keyspace, key: &Bytes) -> Result<Option<Bytes>, StoreError> {
+        self.look(keyspace, key, |value| value.cloned())
+    }
+
+    /// What `look` makes of the value of `key`: as [`Transaction::get`], without a share in the value.
+    ///
+    /// # Errors
+    /// What [`Store::get`] returns.
+    pub fn look<T>(&mut self, keyspace: Keyspace, key: &Bytes, look: impl FnOnce(Option<&Bytes>) -> T) -> Result<T, StoreError> {
         if let Some(known) = self.known(keyspace, key) {
-            return Ok(known);
+            return Ok(look(known));
         }
         let value = self.store.get(keyspace, key)?;
+        let looked = look(value.as_ref());
         if self.keeps_reads {
-            self.memory.reads.keep((keyspace, key.clone()), value.clone());
+            self.memory.reads.keep((keyspace, key.clone()), value);
         }
-        Ok(value)
+        Ok(looked)
     }
 
     /// The values of several keys in one call to the store, as this transaction has left them. Of a single key it is [`Transaction::get`],
@@ -247,15 +256,12 @@ impl<'s> Transaction<'s> {
                 missing.push(record.clone());
                 places.push(place);
             }
-            values.push(known.flatten());
+            values.push(known.flatten().cloned());
         }
         if missing.is_empty() {
             return Ok(values);
         }
-        let found = self.store.get_many(&missing)?;
-        if found.len() < missing.len() {
-            return Err(StoreError::Corrupt("get-many answered for fewer keys than asked".into()));
-        }
+        let found = read(&mut self.store, &missing)?;
         for ((place, record), value) in places.into_iter().zip(missing).zip(found) {
             if let Some(own) = values.get_mut(place) {
                 own.clone_from(&value);
@@ -266,7 +272,6 @@ impl<'s> Transaction<'s> {
     }
 
     /// Reads records in one call to the store: they will be asked for, one after the other. Those that come more than once are read once.
-    /// None of them is known.
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
@@ -274,12 +279,8 @@ impl<'s> Transaction<'s> {
         if let [(keyspace, key)] = records.as_slice() {
             return self.get(*keyspace, key).map(|_| ());
         }
-        let (names, expected) = expected::sort(records);
-        if !names.is_empty() {
-            let values = self.store.get_many(&names)?;
-            self.memory.reads.keep_ahead(names, values, expected);
-        }
-        Ok(())
+        let Self { memory, store, .. } = self;
+        memory.reads.keep_ahead(records, |names| read(store, names))
     }
 
     /// What was read ahead will be asked for again, from the first record on.
@@ -288,10 +289,9 @@ impl<'s> Transaction<'s> {
     }
 
     /// What is known of a record without asking the store.
-    fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<Bytes>> {
+    fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<&Bytes>> {
         let Memory { overlay, reads, .. } = &*self.memory;
-        let known = overlay.get(keyspace, key).or_else(|| reads.get(keyspace, key));
-        known.map(|value| value.cloned())
+        overlay.get(keyspace, key).or_else(|| reads.get(keyspace, key))
     }
 
     /// Stores `value` under `key`.
@@ -421,6 +421,15 @@ impl<'s> Transaction<'s> {
         self.memory.clear();
         Ok(self.memory)
     }
+}
+
+/// The values of several keys.
+fn read(store: &mut Opened<'_>, names: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    let values = store.get_many(names)?;
+    if values.len() != names.len() {
+        return Err(StoreError::Corrupt("get-many did not answer with one value for each key".into()));
+    }
+    Ok(values)
 }
 
 fn check_length(what: &str, length: usize, limit: u64) -> Result<(), StoreError> {

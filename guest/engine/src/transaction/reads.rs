@@ -1,14 +1,16 @@
 //! The records that a transaction has read: none crosses the boundary twice.
 
 use super::expected::Expected;
-use super::sorted::Sorted;
 use crate::store::Keyspace;
 use bytes::Bytes;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
 
 /// Most records that are kept one by one; what is read ahead comes on top of them.
 const MAX_KEPT: usize = 4096;
 /// So many are looked through one after the other: a group of one command reads no more.
-const MAX_UNSORTED: usize = 8;
+const MAX_UNINDEXED: usize = 8;
 
 /// A record's place in the store.
 type Name = (Keyspace, Bytes);
@@ -16,53 +18,90 @@ type Name = (Keyspace, Bytes);
 /// Records as they were read.
 #[derive(Debug, Default)]
 pub struct Reads {
-    records: Vec<(Name, Option<Bytes>)>,
-    /// The records by their keys; empty while they are few.
-    sorted: Sorted,
+    names: Vec<Name>,
+    values: Vec<Option<Bytes>>,
+    /// The records by their names; empty while they are few.
+    index: HashTable<usize>,
     /// What was read ahead, each time in the order in which it will be asked for.
     expected: Vec<Expected>,
+}
+
+/// Those who choose names that share a hash make a transaction slow, not wrong, and no slower than its few thousand records allow.
+fn hash(keyspace: Keyspace, key: &[u8]) -> u64 {
+    FixedState::with_seed(u64::from(keyspace.0)).hash_one(key)
+}
+
+fn is_of((of, name): &Name, keyspace: Keyspace, key: &[u8]) -> bool {
+    *of == keyspace && name == key
 }
 
 impl Reads {
     /// What was read; `None` where the record was not.
     pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<&Bytes>> {
         let value_of = |number: usize| {
-            let ((of, name), value) = self.records.get(number)?;
-            (*of == keyspace && name == key).then_some(value.as_ref())
+            let name = self.names.get(number)?;
+            is_of(name, keyspace, key).then(|| self.values.get(number).map(Option::as_ref)).flatten()
         };
-        if self.sorted.is_empty() {
-            return (0..self.records.len()).find_map(value_of);
-        }
-        if let Some(value) = self.expected.iter().find_map(|expected| expected.find(value_of)) {
-            return Some(value);
-        }
-        let place = self.sorted.place(|number| self.comes_before(number, keyspace, key));
-        value_of(self.sorted.get(place)?)
+        let expected = self.expected.iter().find_map(|expected| expected.find(value_of));
+        expected.or_else(|| self.values.get(self.number(keyspace, key)?).map(Option::as_ref))
     }
 
-    fn comes_before(&self, number: usize, keyspace: Keyspace, key: &[u8]) -> bool {
-        self.records.get(number).is_some_and(|((of, name), _)| (*of, name.as_ref()) < (keyspace, key))
+    /// The number of a record.
+    fn number(&self, keyspace: Keyspace, key: &[u8]) -> Option<usize> {
+        let is_number = |number: &usize| self.names.get(*number).is_some_and(|name| is_of(name, keyspace, key));
+        if self.index.is_empty() {
+            return (0..self.names.len()).find(is_number);
+        }
+        self.index.find(hash(keyspace, key), is_number).copied()
     }
 
     /// Keeps a record that was not known, unless there are many already.
     pub fn keep(&mut self, record: Name, value: Option<Bytes>) {
-        if self.records.len() < MAX_KEPT {
-            self.records.push((record, value));
-            self.sort();
+        if self.names.len() < MAX_KEPT {
+            self.add(record);
+            self.values.push(value);
         }
     }
 
-    /// Keeps records that were not known: `names`, each once and in order, with their values. `expected` are the positions among them of
-    /// the records that will be asked for, one after the other.
-    pub fn keep_ahead(&mut self, names: Vec<Name>, values: Vec<Option<Bytes>>, mut expected: Vec<usize>) {
-        let first = self.records.len();
-        expected.iter_mut().for_each(|number| *number += first);
-        self.records.extend(names.into_iter().zip(values));
-        if first == 0 && self.records.len() > MAX_UNSORTED {
-            (0..self.records.len()).for_each(|number| self.sorted.push(number));
+    fn add(&mut self, record: Name) {
+        self.names.push(record);
+        if self.names.len() <= MAX_UNINDEXED {
+            return;
         }
-        self.sort();
+        let Self { names, index, .. } = self;
+        let hash = |number: &usize| names.get(*number).map_or(0, |(keyspace, key)| hash(*keyspace, key));
+        for number in index.len()..names.len() {
+            index.insert_unique(hash(&number), number, hash);
+        }
+    }
+
+    /// Keeps what `read` gives for those of the records that are not known, each of them once. They will all be asked for, one after the
+    /// other. After an error nothing is known any more.
+    ///
+    /// # Errors
+    /// Those of `read`, which gives a value for each record.
+    pub fn keep_ahead<E>(&mut self, records: Vec<Name>, read: impl FnOnce(&[Name]) -> Result<Vec<Option<Bytes>>, E>) -> Result<(), E> {
+        let first = self.names.len();
+        self.names.reserve(records.len());
+        let mut expected = Vec::with_capacity(records.len());
+        for record in records {
+            let known = self.number(record.0, &record.1);
+            expected.push(known.unwrap_or(self.names.len()));
+            if known.is_none() {
+                self.add(record);
+            }
+        }
+        if let Some(unknown) = self.names.get(first..).filter(|unknown| !unknown.is_empty()) {
+            match read(unknown) {
+                Ok(values) => self.values.extend(values),
+                Err(error) => {
+                    self.clear();
+                    return Err(error);
+                }
+            }
+        }
         self.expected.push(Expected::new(expected));
+        Ok(())
     }
 
     /// Begins with the first of those that were read ahead again.
@@ -70,28 +109,17 @@ impl Reads {
         self.expected.iter().for_each(Expected::rewind);
     }
 
-    /// Sorts what is not sorted yet.
-    fn sort(&mut self) {
-        if self.records.len() <= MAX_UNSORTED {
-            return;
-        }
-        for number in self.sorted.len()..self.records.len() {
-            let Some(((keyspace, key), _)) = self.records.get(number) else { continue };
-            let place = self.sorted.place(|other| self.comes_before(other, *keyspace, key));
-            self.sorted.insert(place, number);
-        }
-    }
-
     /// Forgets everything, and keeps the room.
     pub fn clear(&mut self) {
-        self.records.clear();
-        self.sorted.clear();
+        self.names.clear();
+        self.values.clear();
+        self.index.clear();
         self.expected.clear();
     }
 
     /// For how many records there is room.
     pub fn room(&self) -> usize {
-        self.records.capacity()
+        self.names.capacity()
     }
 }
 
@@ -119,11 +147,15 @@ mod tests {
 
     #[test]
     fn records_that_were_read_ahead_are_found_in_any_order() {
-        for count in [1, MAX_UNSORTED + 1, 100] {
-            let mut names: Vec<Name> = (0..u32::try_from(count).unwrap()).map(name).collect();
-            names.sort_unstable();
+        for count in [1, MAX_UNINDEXED + 1, 100] {
+            let names: Vec<Name> = (0..u32::try_from(count).unwrap()).map(name).collect();
             let mut reads = Reads::default();
-            reads.keep_ahead(names.clone(), vec![None; count], (0..count).chain(0..count).collect());
+            let twice = names.iter().chain(&names).cloned().collect();
+            let read = |asked: &[Name]| {
+                assert_eq!(asked, names);
+                Ok::<_, ()>(vec![None; count])
+            };
+            reads.keep_ahead(twice, read).unwrap();
             for turn in [0, 1, 2] {
                 let asked: Vec<&Name> = if turn == 1 { names.iter().rev().collect() } else { names.iter().collect() };
                 for (keyspace, key) in asked {
@@ -133,6 +165,21 @@ mod tests {
             }
             reads.rewind();
             assert_eq!(reads.get(names[0].0, &names[0].1), Some(None));
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_not_read_ahead_and_what_could_not_be_read_is_not_known() {
+        for count in [2, 2 * u32::try_from(MAX_UNINDEXED).unwrap()] {
+            let mut reads = Reads::default();
+            (0..count).for_each(|number| reads.keep(name(number), Some(Bytes::from_static(b"before"))));
+            let names = |range: std::ops::Range<u32>| range.map(name).collect::<Vec<Name>>();
+            reads.keep_ahead(names(0..count), |_| Err("nothing is to be read")).unwrap();
+            reads.keep_ahead(names(0..2 * count), |asked| Ok::<_, ()>(vec![None; asked.len()])).unwrap();
+            let known = |reads: &Reads, number| reads.get(name(number).0, &name(number).1).map(|value| value.is_some());
+            assert_eq!([0, count, 2 * count].map(|number| known(&reads, number)), [Some(true), Some(false), None]);
+            assert_eq!(reads.keep_ahead(names(0..3 * count), |asked| Err(asked.len())), Err(count as usize));
+            assert_eq!([0, count, 2 * count].map(|number| known(&reads, number)), [None; 3]);
         }
     }
 }

@@ -72,11 +72,6 @@ impl Sorted {
         }
     }
 
-    /// Puts a number behind all others.
-    pub fn push(&mut self, number: usize) {
-        self.insert(self.place(|_| true), number);
-    }
-
     /// Takes out the number at a place.
     pub fn remove(&mut self, Place { chunk, at }: Place) {
         let Some(own) = self.chunks.get_mut(chunk).filter(|own| at < own.len()) else { return };

@@ -152,7 +152,7 @@ impl Engine {
 
 /// The places of several keys.
 fn places(db: &Db, keys: &[Bytes]) -> Result<Vec<KeyAt>> {
-    keys.iter().map(|key| db.at(key)).collect()
+    keys.iter().map(|key| db.own_at(key)).collect()
 }
 
 /// A number as the text that Redis' floating point commands read.

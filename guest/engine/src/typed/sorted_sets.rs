@@ -79,7 +79,7 @@ impl Combination {
     fn members(&self, db: &mut Db) -> Result<Vec<Member>> {
         not_nan(self.sources.iter().map(|(_, weight)| *weight))?;
         let find = |(key, weight): &(Bytes, f64)| {
-            let at = db.at(key)?;
+            let at = db.own_at(key)?;
             let mut source = Source::find(db, at)?;
             source.weight = *weight;
             Ok(source)

@@ -74,7 +74,7 @@ impl Perform for Operation {
                 Ok(Outcome::Values(values.collect::<Result<_>>()?))
             }
             Self::SetMany(pairs, condition) => {
-                let place = |(key, value): &(Bytes, Bytes)| Ok((db.at(key)?, value.clone()));
+                let place = |(key, value): &(Bytes, Bytes)| Ok((db.own_at(key)?, value.clone()));
                 let pairs = pairs.iter().map(place).collect::<Result<Vec<(KeyAt, Bytes)>>>()?;
                 Ok(Outcome::Flag(strings::set_many(db, &pairs, *condition)?))
             }

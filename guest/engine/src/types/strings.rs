@@ -58,11 +58,14 @@ impl Expiry {
 /// # Errors
 /// See the module.
 pub fn get(db: &mut Db, at: &KeyAt) -> Result<Option<Bytes>> {
-    let value = db.find_string(at)?.map(|(_, value)| value);
-    if value.is_none() {
+    let Some(meta) = db.find_in_place_of(at, Kind::String)? else {
         db.notify_miss(at);
+        return Ok(None);
+    };
+    match meta.body {
+        Body::String(value) => Ok(Some(value)),
+        Body::Collection(_) => Err(texts::WRONG_TYPE),
     }
-    Ok(value)
 }
 
 /// The value; `None` for an absent key and for one of another type (MGET).

@@ -88,7 +88,7 @@ const SUBCOMMANDS: &[Command] = &[
 ];
 
 fn find(context: &mut Context) -> Result<Option<(KeyAt, Meta)>> {
-    let at = context.db.at(context.arg(2))?;
+    let at = context.db.own_at(context.arg(2))?;
     Ok(context.db.look_at(&at)?.map(|meta| (at, meta)))
 }
 

@@ -81,5 +81,5 @@ fn limit(options: &[Bytes]) -> Result<u64> {
 }
 
 fn keys(context: &Context, arguments: &[Bytes]) -> Result<Vec<KeyAt>> {
-    arguments.iter().map(|key| context.db.at(key)).collect()
+    arguments.iter().map(|key| context.db.own_at(key)).collect()
 }

@@ -107,7 +107,7 @@ fn sources<'c>(context: &mut Context<'c, '_, '_>, count_at: usize) -> Result<(Ve
     let behind = context.args.get(count_at + 1..).unwrap_or_default();
     let (keys, options) = usize::try_from(count).ok().and_then(|count| behind.split_at_checked(count)).ok_or(texts::SYNTAX)?;
     let find = |key| {
-        let at = context.db.at(key)?;
+        let at = context.db.own_at(key)?;
         Source::find(&mut context.db, at)
     };
     Ok((keys.iter().map(find).collect::<Result<_>>()?, options))

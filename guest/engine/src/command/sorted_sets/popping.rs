@@ -39,7 +39,7 @@ pub(super) fn zmpop(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 /// Answers with the sorted set that members were popped from, and these. False where none of the sorted sets exists.
 pub fn pop_multiple(context: &mut Context, reply: &mut Reply, keys: &[Bytes], direction: Direction, count: u64) -> Result<bool> {
-    let places: Vec<KeyAt> = keys.iter().map(|key| context.db.at(key)).collect::<Result<_>>()?;
+    let places: Vec<KeyAt> = keys.iter().map(|key| context.db.own_at(key)).collect::<Result<_>>()?;
     let popped = sorted_sets::pop_first(&mut context.db, &places, direction, count)?;
     match &popped {
         Some((position, popped)) => {

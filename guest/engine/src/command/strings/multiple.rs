@@ -33,7 +33,7 @@ pub(super) fn msetnx(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn set_pairs(context: &mut Context, command: &str, condition: Condition) -> Result<bool> {
     let (pairs, []) = context.args.get(1..).unwrap_or_default().as_chunks() else { return Err(wrong_arity(command)) };
-    let place = |[key, value]: &[Bytes; 2]| Ok((context.db.at(key)?, value.clone()));
+    let place = |[key, value]: &[Bytes; 2]| Ok((context.db.own_at(key)?, value.clone()));
     let pairs = pairs.iter().map(place).collect::<Result<Vec<(KeyAt, Bytes)>>>()?;
     strings::set_many(&mut context.db, &pairs, condition)
 }

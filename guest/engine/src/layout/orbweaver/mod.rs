@@ -469,8 +469,8 @@ fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
 impl Orbweaver {
     fn find_meta(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
         let key = at.lock_key();
-        let Some(value) = transaction.get(self.meta, key)? else { return Ok(None) };
-        records::decode_meta(&value).map(Some).map_err(|flaw| corrupt(keyspace::META, key, flaw))
+        let meta = transaction.look(self.meta, key, |value| value.map(records::decode_meta).transpose())?;
+        meta.map_err(|flaw| corrupt(keyspace::META, key, flaw))
     }
 
     /// The records of a space's user keys.
