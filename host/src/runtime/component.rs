@@ -32,9 +32,6 @@ impl Component {
     /// # Errors
     /// Where wasmtime cannot run here at all.
     pub fn load() -> wasmtime::Result<Self> {
-        if std::env::var_os("OW_PERF").is_some() {
-            return Self::load_for_perf();
-        }
         Self::load_with(&config())
     }
 
