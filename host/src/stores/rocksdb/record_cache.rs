@@ -24,6 +24,7 @@ use orbweaver_engine::store::{KeyRange, Page, PageLimit};
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
+use std::iter::successors;
 
 /// Parts with a lock each; as many as a number has bits.
 const SHARDS: usize = u64::BITS as usize;
@@ -111,8 +112,9 @@ impl RecordCache {
             }
             // All locks before all reads, each once, and in their order: so nobody waits for one who waits for him.
             let asked = group.iter().flatten().fold(0_u64, |asked, (_, hash)| asked | 1 << Self::shard_of(*hash));
-            let locked: SmallVec<[_; GROUP]> =
-                self.shards.iter().enumerate().filter(|(at, _)| asked >> at & 1 == 1).map(|(_, shard)| shard.read()).collect();
+            let bits = successors(Some(asked), |left| Some(left & left.wrapping_sub(1))).take_while(|left| *left > 0);
+            let shards = bits.filter_map(|left| self.shards.get(usize::try_from(left.trailing_zeros()).ok()?));
+            let locked: SmallVec<[_; GROUP]> = shards.map(RwLock::read).collect();
             let find = |named: &Option<(Name<'_>, u64)>| {
                 let (_, hash) = named.as_ref()?;
                 let before = (asked & ((1 << Self::shard_of(*hash)) - 1)).count_ones();
