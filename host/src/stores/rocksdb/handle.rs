@@ -160,19 +160,16 @@ impl<'db> State<'db> {
     fn get_many(&self, keys: &[(Keyspace, Bytes)], open: &Open) -> Result<Vec<Option<Bytes>>, StoreError> {
         let mut values = vec![None; keys.len()];
         let mut unknown: Vec<Unknown<'_, '_>> = Vec::new();
-        let known = self.shared.cache.as_ref().map(|cache| {
-            let name = |(keyspace, key)| Some(Name { space: self.keyspace(keyspace).ok()?.cached?, bytes: key });
-            cache.get_many(keys.iter().map(|(keyspace, key)| name((*keyspace, key))), open.last)
-        });
-        let mut known = known.into_iter().flatten();
+        let names = keys.iter().map(|(keyspace, key)| Some(Name { space: self.keyspace(*keyspace).ok()?.cached?, bytes: key }));
+        let mut known = self.shared.cache.as_ref().map(|cache| cache.get_many(names, open.last)).into_iter().flatten();
         for (slot, (keyspace, key)) in values.iter_mut().zip(keys) {
             match known.next().flatten() {
                 Some(value) => *slot = value,
                 None => unknown.push((*keyspace, key, slot)),
             }
         }
-        // In the order of keyspaces; the keys of each stay in theirs.
-        unknown.sort_by_key(|(name, ..)| *name);
+        // Of many clients that take from lists, elements which follow each other come in any order.
+        unknown.sort_unstable_by(|(one, key, _), (other, next, _)| (one, key).cmp(&(other, next)));
         for group in unknown.chunk_by_mut(|(one, ..), (other, ..)| one == other) {
             let Some((name, ..)) = group.first() else { continue };
             self.get_of(self.keyspace(*name)?, group, open)?;
