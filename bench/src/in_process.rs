@@ -3,11 +3,11 @@
 use crate::progress;
 use crate::raw::Raw;
 use crate::rest;
-use crate::statistics::median;
+use crate::statistics::{mean, median};
 use crate::workload::{Fill, Operation, RawCall};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use bytes::Bytes;
-use cpu_time::ProcessTime;
+use cpu_time::{ProcessTime, ThreadTime};
 use orbweaver::runtime::{self, Component};
 use orbweaver::stores::rocksdb::{Durability, RocksOptions, RocksStore};
 use orbweaver_engine::environment::SystemEnvironment;
@@ -26,11 +26,11 @@ pub const PIPELINES: [usize; 2] = [1, 32];
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Time {
     pub wall_us: f64,
-    /// Of all threads.
+    /// Of the thread that calls, and of RocksDB's threads.
     pub cpu_us: f64,
 }
 
-/// One operation: medians of the rounds.
+/// One operation: medians of the rounds, but the mean of what RocksDB's threads do, who write files in some rounds and not in others.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Figure {
     pub operation: &'static str,
@@ -52,11 +52,15 @@ pub enum Subject {
     Component(Box<runtime::Orbweaver>),
 }
 
-/// What a round measures.
+/// What a round measures, of one operation.
 #[derive(Clone, Copy)]
 struct Sample {
-    time: Time,
-    /// Calls of the store, or crossings of the boundary, an operation.
+    wall_us: f64,
+    /// Of the thread that calls.
+    own_cpu_us: f64,
+    /// Of all other threads, until they rest.
+    background_cpu_us: f64,
+    /// Calls of the store, or crossings of the boundary.
     calls: f64,
 }
 
@@ -154,13 +158,20 @@ impl Subject {
         self.run(&work, 0..uncounted)?;
         let count = ((work.len() - uncounted) * pipeline) as f64;
         let before = self.calls();
-        let (wall, cpu) = (Instant::now(), ProcessTime::now());
+        let (wall, own, all) = (Instant::now(), ThreadTime::now(), ProcessTime::now());
         self.run(&work, uncounted..work.len())?;
-        let per_operation = |seconds: f64| seconds * 1e6 / count;
-        let time = Time { wall_us: per_operation(wall.elapsed().as_secs_f64()), cpu_us: per_operation(cpu.elapsed().as_secs_f64()) };
+        let (wall, own_of_run) = (wall.elapsed(), own.elapsed());
         let after = self.calls();
         let calls = if let Self::Component(_) = self { after - before } else { after };
-        Ok(Sample { time, calls: calls as f64 / count })
+        settle();
+        let background = all.elapsed().saturating_sub(own.elapsed());
+        let per_operation = |time: Duration| time.as_secs_f64() * 1e6 / count;
+        Ok(Sample {
+            wall_us: per_operation(wall),
+            own_cpu_us: per_operation(own_of_run),
+            background_cpu_us: per_operation(background),
+            calls: calls as f64 / count,
+        })
     }
 }
 
@@ -222,8 +233,8 @@ fn figure(operation: &Operation, pipeline: usize, samples: &[Vec<Sample>; 3]) ->
     let [raw, native, component] = samples;
     let pick = |samples: &[Sample], pick: fn(&Sample) -> f64| median(samples.iter().map(pick).collect());
     let time = |samples: &[Sample]| Time {
-        wall_us: pick(samples, |sample| sample.time.wall_us),
-        cpu_us: pick(samples, |sample| sample.time.cpu_us),
+        wall_us: pick(samples, |sample| sample.wall_us),
+        cpu_us: pick(samples, |sample| sample.own_cpu_us) + mean(samples.iter().map(|sample| sample.background_cpu_us)),
     };
     Figure {
         operation: operation.name,
