@@ -11,6 +11,7 @@ use std::path::PathBuf;
 pub enum Part {
     InProcess,
     Socket,
+    OwnTests,
     Start,
     Memory,
     Churn,
@@ -19,7 +20,7 @@ pub enum Part {
 
 /// Measures Orbweaver beside raw RocksDB and redis-server.
 ///
-/// Without a part: in process, over sockets, and the start. Figures are medians of rounds in which the sides take turns.
+/// Without a part: in process, over sockets in two ways, and the start. Figures are medians of rounds in which the sides take turns.
 #[derive(Parser)]
 #[command(
     name = "cargo xtask bench",
@@ -42,6 +43,9 @@ pub struct Options {
     /// Measure `orbweaver serve` beside redis-server
     #[arg(long, help_heading = "Parts")]
     socket: bool,
+    /// Measure both by the tests that redis-benchmark brings along, each on one key
+    #[arg(long, help_heading = "Parts")]
+    own_tests: bool,
     /// Measure the start on an existing database
     #[arg(long, help_heading = "Parts")]
     start: bool,
@@ -117,18 +121,20 @@ pub struct Options {
 impl Options {
     /// What is measured.
     pub fn parts(&self) -> Vec<Part> {
-        use Part::{Churn, Growth, InProcess, Memory, Socket, Start};
+        use Part::{Churn, Growth, InProcess, Memory, OwnTests, Socket, Start};
         let named = [
             (InProcess, self.in_process),
             (Socket, self.socket),
+            (OwnTests, self.own_tests),
             (Start, self.start),
             (Memory, self.memory),
             (Churn, self.churn),
             (Growth, self.growth),
         ];
         let none_named = named.iter().all(|(_, named)| !named);
-        let is_usual = |part: Part| none_named && matches!(part, InProcess | Socket | Start);
-        let is_chosen = |(part, named): (Part, bool)| (named || self.all || is_usual(part)) && !(self.skip_socket && part == Socket);
+        let is_usual = |part: Part| none_named && matches!(part, InProcess | Socket | OwnTests | Start);
+        let is_chosen =
+            |(part, named): (Part, bool)| (named || self.all || is_usual(part)) && !(self.skip_socket && matches!(part, Socket | OwnTests));
         named.into_iter().filter(|&part| is_chosen(part)).map(|(part, _)| part).collect()
     }
 
@@ -174,10 +180,10 @@ mod tests {
 
     #[test]
     fn parts_are_those_named_or_the_usual_ones() {
-        assert_eq!(parse(&[]).parts(), [Part::InProcess, Part::Socket, Part::Start]);
+        assert_eq!(parse(&[]).parts(), [Part::InProcess, Part::Socket, Part::OwnTests, Part::Start]);
         assert_eq!(parse(&["--skip-socket"]).parts(), [Part::InProcess, Part::Start]);
         assert_eq!(parse(&["--growth", "--churn"]).parts(), [Part::Churn, Part::Growth]);
-        assert_eq!(parse(&["--all"]).parts().len(), 6);
+        assert_eq!(parse(&["--all"]).parts().len(), 7);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Results {
     pub machine: Machine,
     pub in_process: Vec<Figure>,
     pub socket: Vec<Comparison>,
+    /// Of the tests that redis-benchmark brings along.
+    pub own_tests: Vec<Comparison>,
     pub start: Option<Start>,
     pub memory: Option<Memory>,
     pub charts: Vec<Chart>,
@@ -42,6 +44,9 @@ impl Results {
         }
         if !self.socket.is_empty() {
             add("socket", tables::socket(&self.socket).to_string());
+        }
+        if !self.own_tests.is_empty() {
+            add("own tests", tables::socket(&self.own_tests).to_string());
         }
         if let Some(start) = &self.start {
             add("start", tables::start(start).to_string());

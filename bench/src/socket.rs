@@ -10,6 +10,7 @@ use crate::workload::{Fill, Operation};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -40,17 +41,28 @@ impl Comparison {
     }
 }
 
-/// Measures all servers, in turns: one orbweaver for each number of workers.
-pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize, workers: &[usize]) -> Result<Vec<Comparison>> {
-    let dir = tempfile::tempdir()?;
+/// The tests that redis-benchmark brings along, by its names for them: each on one key, with values of three bytes.
+const OWN_TESTS: [&str; 7] = ["SET", "GET", "INCR", "LPUSH", "SADD", "HSET", "ZADD"];
+/// They take so little in a pipeline that a round needs as many times the requests to last.
+const OWN_REQUESTS_IN_A_PIPELINE: usize = 10;
+
+/// Starts what is measured: one orbweaver for each number of workers, and redis-server.
+fn start(dir: &Path, workers: &[usize]) -> Result<Vec<Server>> {
     let mut servers = Vec::new();
     if workers.is_empty() {
-        servers.push(Server::orbweaver(&dir.path().join("data"), None)?);
+        servers.push(Server::orbweaver(&dir.join("data"), None)?);
     }
     for &count in workers {
-        servers.push(Server::orbweaver(&dir.path().join(count.to_string()), Some(count))?);
+        servers.push(Server::orbweaver(&dir.join(count.to_string()), Some(count))?);
     }
     servers.push(Server::redis()?);
+    Ok(servers)
+}
+
+/// Measures operations on all servers, in turns.
+pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize, workers: &[usize]) -> Result<Vec<Comparison>> {
+    let dir = tempfile::tempdir()?;
+    let mut servers = start(dir.path(), workers)?;
     let operations: Vec<&Operation> = operations.iter().copied().filter(|operation| operation.socket).collect();
     let mut comparisons = Vec::new();
     let bar = progress::bar("over sockets", operations.len() * PIPELINES.len());
@@ -58,33 +70,91 @@ pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize
         let mut runs = prepare(&servers, operation, requests)?;
         for pipeline in PIPELINES {
             bar.set_message(format!("{}, {pipeline}", operation.name));
-            let mut samples = vec![(Vec::new(), Vec::new()); servers.len()];
-            // The first round fills caches and is not counted.
-            for round in 0..=rounds {
-                runs = prepare_round(&servers, operation, runs, requests)?;
-                for (server, (rates, times)) in servers.iter_mut().zip(&mut samples) {
-                    let requests = operation.runs(requests);
-                    let before = rested(server);
-                    let rate = requests_per_second(server.address, operation, requests, pipeline)?;
-                    // What is left to do in the background is of this operation.
-                    let seconds = rested(server) - before;
-                    if round > 0 {
-                        rates.push(rate);
-                        times.push(seconds * 1e6 / requests as f64);
-                    }
-                }
-            }
-            let rates = servers.iter().zip(samples).map(|(server, (rates, times))| Rate {
-                server: server.name.clone(),
-                requests_per_second: median(rates),
-                cpu_seconds_per_million: median(times),
-            });
-            comparisons.push(Comparison { operation: operation.name, pipeline, rates: rates.collect() });
+            let test = Test { name: operation.name, pipeline, requests: operation.runs(requests), arguments: arguments(operation) };
+            comparisons.push(test.compare(&mut servers, rounds, |servers| {
+                runs = prepare_round(servers, operation, runs, requests)?;
+                Ok(())
+            })?);
             bar.inc(1);
         }
     }
     bar.finish_and_clear();
     Ok(comparisons)
+}
+
+/// Measures the tests that redis-benchmark brings along.
+pub fn measure_own_tests(requests: usize, rounds: usize, workers: &[usize]) -> Result<Vec<Comparison>> {
+    let dir = tempfile::tempdir()?;
+    let mut servers = start(dir.path(), workers)?;
+    let mut comparisons = Vec::new();
+    let bar = progress::bar("redis-benchmark's own tests", OWN_TESTS.len() * PIPELINES.len());
+    for name in OWN_TESTS {
+        for pipeline in PIPELINES {
+            bar.set_message(format!("{name}, {pipeline}"));
+            let requests = if pipeline > 1 { requests * OWN_REQUESTS_IN_A_PIPELINE } else { requests };
+            let test = Test { name, pipeline, requests, arguments: vec!["-t".to_owned(), name.to_lowercase()] };
+            comparisons.push(test.compare(&mut servers, rounds, |_| Ok(()))?);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(comparisons)
+}
+
+/// What redis-benchmark is asked for.
+struct Test {
+    name: &'static str,
+    pipeline: usize,
+    /// Of a round.
+    requests: usize,
+    /// What says which requests.
+    arguments: Vec<String>,
+}
+
+impl Test {
+    /// Measures all servers in each round, behind what `prepare` does.
+    fn compare(self, servers: &mut [Server], rounds: usize, mut prepare: impl FnMut(&[Server]) -> Result<()>) -> Result<Comparison> {
+        let mut samples = vec![(Vec::new(), Vec::new()); servers.len()];
+        // The first round fills caches and is not counted.
+        for round in 0..=rounds {
+            prepare(servers)?;
+            for (server, (rates, times)) in servers.iter_mut().zip(&mut samples) {
+                let before = rested(server);
+                let rate = self.requests_per_second(server.address)?;
+                // What is left to do in the background is of this operation.
+                let seconds = rested(server) - before;
+                if round > 0 {
+                    rates.push(rate);
+                    times.push(seconds * 1e6 / self.requests as f64);
+                }
+            }
+        }
+        let rates = servers.iter().zip(samples).map(|(server, (rates, times))| Rate {
+            server: server.name.clone(),
+            requests_per_second: median(rates),
+            cpu_seconds_per_million: median(times),
+        });
+        Ok(Comparison { operation: self.name, pipeline: self.pipeline, rates: rates.collect() })
+    }
+
+    fn requests_per_second(&self, address: SocketAddr) -> Result<f64> {
+        let output = Command::new("redis-benchmark")
+            .args(["-h", &address.ip().to_string(), "-p", &address.port().to_string(), "-c", CLIENTS])
+            .args(["-n", &self.requests.to_string(), "-P", &self.pipeline.to_string(), "--csv"])
+            .args(&self.arguments)
+            .output()
+            .context("redis-benchmark is missing: apt-get install redis-tools")?;
+        let csv = String::from_utf8_lossy(&output.stdout);
+        let rate = csv.lines().last().and_then(|line| line.rsplit("\",\"").nth(6)).and_then(|field| field.trim_matches('"').parse().ok());
+        rate.with_context(|| format!("redis-benchmark printed no rate: {csv}{}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// An operation's request, each sign a random number below that of its keys, in twelve digits.
+fn arguments(operation: &Operation) -> Vec<String> {
+    let request = operation.request.replace(['#', '@'], "__rand_int__").replace('$', &"x".repeat(VALUE_BYTES));
+    let keys = ["-r".to_owned(), operation.keys.to_string()];
+    keys.into_iter().chain(request.split(' ').map(str::to_owned)).collect()
 }
 
 /// Waits until a server rests, at most some seconds, and returns how long it has worked: what an operation has left to compact is neither
@@ -112,18 +182,4 @@ fn prepare_round(servers: &[Server], operation: &Operation, runs: usize, request
     let end = runs + operation.runs(requests);
     servers.iter().try_for_each(|server| server.send(operation.preparation(runs..end)))?;
     Ok(end)
-}
-
-fn requests_per_second(address: SocketAddr, operation: &Operation, requests: usize, pipeline: usize) -> Result<f64> {
-    // Each of them a random number below that of keys, in twelve digits.
-    let request = operation.request.replace(['#', '@'], "__rand_int__").replace('$', &"x".repeat(VALUE_BYTES));
-    let output = Command::new("redis-benchmark")
-        .args(["-h", &address.ip().to_string(), "-p", &address.port().to_string(), "-c", CLIENTS])
-        .args(["-n", &requests.to_string(), "-r", &operation.keys.to_string(), "-P", &pipeline.to_string(), "--csv"])
-        .args(request.split(' '))
-        .output()
-        .context("redis-benchmark is missing: apt-get install redis-tools")?;
-    let csv = String::from_utf8_lossy(&output.stdout);
-    let rate = csv.lines().last().and_then(|line| line.rsplit("\",\"").nth(6)).and_then(|field| field.trim_matches('"').parse().ok());
-    rate.with_context(|| format!("redis-benchmark printed no rate: {csv}{}", String::from_utf8_lossy(&output.stderr)))
 }

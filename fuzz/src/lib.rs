@@ -35,8 +35,8 @@ pub fn open_layout(store: &MemoryStore, layout: &str) -> Engine {
 }
 
 /// Writes the records of an input to the keyspaces of an open store: as often as there is more, a byte that chooses the keyspace, the key
-/// and the value, each behind a byte with its length. `is_left_out` are those that would keep the store from being opened again.
-pub fn write_records(store: &mut MemoryStore, mut rest: &[u8], is_left_out: fn(&[u8]) -> bool) {
+/// and the value, each behind a byte with its length. `is_left_out` says of a key and a value that they are not written.
+pub fn write_records(store: &mut MemoryStore, mut rest: &[u8], is_left_out: fn(&[u8], &[u8]) -> bool) {
     let mut batch = Batch::new();
     let keyspaces = store.contents().len();
     while let [keyspace, key_length, behind @ ..] = rest {
@@ -44,7 +44,7 @@ pub fn write_records(store: &mut MemoryStore, mut rest: &[u8], is_left_out: fn(&
         let Some((value_length, behind)) = behind.split_first() else { break };
         let (value, behind) = behind.split_at(behind.len().min(usize::from(*value_length)));
         rest = behind;
-        if !is_left_out(key) {
+        if !is_left_out(key, value) {
             // A memory store numbers its keyspaces in the order in which they were opened.
             let number = usize::from(*keyspace) % keyspaces;
             batch.put(Keyspace(u32::try_from(number).unwrap()), key, value).unwrap();

@@ -17,6 +17,7 @@ use crate::codec::{Flaw, Reader};
 use crate::layout::Kind;
 use crate::types::hyperloglog;
 use bytes::{Bytes, BytesMut};
+use std::mem;
 
 /// The first byte of an operation, and of folded ones.
 pub const MERGE: u8 = 30;
@@ -140,7 +141,7 @@ fn apply(state: &mut Value, kind: u8, reader: &mut Reader<'_>) -> Result<(), Fla
     let first = items.first();
     if op::INCR.contains(&op) || op::DECR.contains(&op) {
         let step = if op::INCR.contains(&op) { 1 } else { -1 };
-        update_text(state, |text| added(text, &Item::Integer(step)));
+        update_text(state, |text| added(text.as_deref(), &Item::Integer(step)));
         return Ok(());
     }
     let first = first.ok_or(too_few)?;
@@ -150,9 +151,9 @@ fn apply(state: &mut Value, kind: u8, reader: &mut Reader<'_>) -> Result<(), Fla
         op if op::SET.contains(&op) => set(state, first, |_| true),
         op if op::SETNX.contains(&op) => set(state, first, |is_there| !is_there),
         op if op::APPEND.contains(&op) => update_text(state, |text| Some(appended(text, first))),
-        op if op::INCRBY.contains(&op) => update_text(state, |text| added(text, first)),
-        op if op::DECRBY.contains(&op) => update_text(state, |text| added(text, &negated(first)?)),
-        op if op::INCRBYFLOAT.contains(&op) => update_text(state, |text| added_float(text, first)),
+        op if op::INCRBY.contains(&op) => update_text(state, |text| added(text.as_deref(), first)),
+        op if op::DECRBY.contains(&op) => update_text(state, |text| added(text.as_deref(), &negated(first)?)),
+        op if op::INCRBYFLOAT.contains(&op) => update_text(state, |text| added_float(text.as_deref(), first)),
         op if op::SETBIT.contains(&op) => {
             let bit = items.get(1).ok_or(too_few)?;
             update_text(state, |text| with_bit(text, first, bit));
@@ -161,7 +162,7 @@ fn apply(state: &mut Value, kind: u8, reader: &mut Reader<'_>) -> Result<(), Fla
             let patch = items.get(1).ok_or(too_few)?;
             update_text(state, |text| patched(text, first, patch));
         }
-        op if op::PFADD.contains(&op) => update_text(state, |text| sketched(text, &items)),
+        op if op::PFADD.contains(&op) => update_text(state, |text| sketched(text.as_deref(), &items)),
         op if op::HSET.contains(&op) => set_field(state, kind, first, false),
         op if op::HSETNX.contains(&op) => set_field(state, kind, first, true),
         op if op::HINCR.contains(&op) => add_to_field(state, first),
@@ -170,8 +171,9 @@ fn apply(state: &mut Value, kind: u8, reader: &mut Reader<'_>) -> Result<(), Fla
     Ok(())
 }
 
-/// Changes the text of a string, `None` where there is none yet; `change` returns `None` where it does not fit.
-fn update_text(state: &mut Value, change: impl FnOnce(Option<&Item>) -> Option<Item>) {
+/// Changes the text of a string, `None` where there is none yet. `change` returns `None` where it does not fit, and leaves the text as it
+/// is; otherwise it may take the text apart, so that many operations on a long one do not copy it each.
+fn update_text(state: &mut Value, change: impl FnOnce(Option<&mut Item>) -> Option<Item>) {
     match state {
         Value::Nothing => {
             if let Some(text) = change(None) {
@@ -198,12 +200,13 @@ fn expire(state: &mut Value, at_ms: &Item) {
     }
 }
 
-fn bytes_of(text: Option<&Item>) -> BytesMut {
-    BytesMut::from(text.cloned().unwrap_or(Item::Nil).into_bytes())
+/// The text's bytes, in the place where they are if nobody else has them.
+fn take_bytes(text: Option<&mut Item>) -> BytesMut {
+    BytesMut::from(text.map_or(Item::Nil, |text| mem::replace(text, Item::Nil)).into_bytes())
 }
 
-fn appended(text: Option<&Item>, tail: &Item) -> Item {
-    let mut bytes = bytes_of(text);
+fn appended(text: Option<&mut Item>, tail: &Item) -> Item {
+    let mut bytes = take_bytes(text);
     bytes.extend_from_slice(&tail.clone().into_bytes());
     Item::Text(bytes.freeze())
 }
@@ -235,12 +238,9 @@ fn position(item: &Item) -> Option<usize> {
     }
 }
 
-fn with_bit(text: Option<&Item>, offset: &Item, bit: &Item) -> Option<Item> {
-    let (offset, bit) = (position(offset)?, position(bit)?);
-    let mut bytes = bytes_of(text);
-    if offset / 8 >= MAX_STRING_BYTES {
-        return None;
-    }
+fn with_bit(text: Option<&mut Item>, offset: &Item, bit: &Item) -> Option<Item> {
+    let (offset, bit) = (position(offset).filter(|offset| offset / 8 < MAX_STRING_BYTES)?, position(bit)?);
+    let mut bytes = take_bytes(text);
     if bytes.len() <= offset / 8 {
         bytes.resize(offset / 8 + 1, 0);
     }
@@ -250,10 +250,10 @@ fn with_bit(text: Option<&Item>, offset: &Item, bit: &Item) -> Option<Item> {
     Some(Item::Text(bytes.freeze()))
 }
 
-fn patched(text: Option<&Item>, offset: &Item, patch: &Item) -> Option<Item> {
+fn patched(text: Option<&mut Item>, offset: &Item, patch: &Item) -> Option<Item> {
     let (start, patch) = (position(offset)?, patch.clone().into_bytes());
     let end = start.checked_add(patch.len()).filter(|end| *end <= MAX_STRING_BYTES)?;
-    let mut bytes = bytes_of(text);
+    let mut bytes = take_bytes(text);
     if bytes.len() < end {
         bytes.resize(end, 0);
     }
@@ -372,6 +372,18 @@ mod tests {
         for (base, op, items, expected) in cases {
             assert_eq!(string_after(base.clone(), op, items), expected, "{base:?} {op} {items:?}");
         }
+    }
+
+    #[test]
+    fn operations_on_a_long_text_change_it_where_it_is() {
+        let long = Bytes::from(vec![b'a'; 1 << 20]);
+        let (place, mut state) = (long.as_ptr(), Value::Head(Head { expire_at_ms: None, contents: Contents::Text(Item::Text(long)) }));
+        let int = Item::Integer;
+        for (op, items) in [(121, [int(2), text(b"XY")]), (118, [int(1), int(0)]), (121, [int(-1), text(b"X")]), (112, [int(1), int(1)])] {
+            apply(&mut state, record::META, &mut Reader::new(&operation(op, &items))).unwrap();
+        }
+        let Value::Head(Head { contents: Contents::Text(Item::Text(changed)), .. }) = state else { panic!("no text") };
+        assert_eq!((changed.as_ptr(), changed.len(), &changed[..5]), (place, 1 << 20, &b"!aXYa"[..]));
     }
 
     #[test]
