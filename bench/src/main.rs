@@ -64,7 +64,9 @@ fn main() -> Result<()> {
         match part {
             Part::InProcess => results.in_process = in_process::measure(&operations, options.operations, options.rounds)?,
             Part::Socket => results.socket = socket::measure(&operations, options.requests, options.rounds, &options.workers)?,
-            Part::OwnTests => results.own_tests = socket::measure_own_tests(options.requests, options.rounds, &options.workers)?,
+            Part::OwnTests => {
+                results.own_tests = socket::measure_own_tests(&operations, options.requests, options.rounds, &options.workers)?
+            }
             Part::Start => results.start = Some(start::measure()?),
             Part::Memory => results.memory = Some(memory::measure(options.data_bytes.as_u64())?),
             Part::Churn => results.charts.extend(churn::measure(options.churn_operations)?),

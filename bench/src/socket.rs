@@ -82,13 +82,15 @@ pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize
     Ok(comparisons)
 }
 
-/// Measures the tests that redis-benchmark brings along.
-pub fn measure_own_tests(requests: usize, rounds: usize, workers: &[usize]) -> Result<Vec<Comparison>> {
+/// Measures the tests that redis-benchmark brings along, those of these operations.
+pub fn measure_own_tests(operations: &[&Operation], requests: usize, rounds: usize, workers: &[usize]) -> Result<Vec<Comparison>> {
+    let is_asked_for = |test: &&str| operations.iter().any(|operation| operation.name == *test);
+    let tests: Vec<&str> = OWN_TESTS.into_iter().filter(is_asked_for).collect();
     let dir = tempfile::tempdir()?;
     let mut servers = start(dir.path(), workers)?;
     let mut comparisons = Vec::new();
-    let bar = progress::bar("redis-benchmark's own tests", OWN_TESTS.len() * PIPELINES.len());
-    for name in OWN_TESTS {
+    let bar = progress::bar("redis-benchmark's own tests", tests.len() * PIPELINES.len());
+    for name in tests {
         for pipeline in PIPELINES {
             bar.set_message(format!("{name}, {pipeline}"));
             let requests = if pipeline > 1 { requests * OWN_REQUESTS_IN_A_PIPELINE } else { requests };

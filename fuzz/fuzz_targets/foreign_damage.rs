@@ -3,13 +3,15 @@
 
 use libfuzzer_sys::fuzz_target;
 use orbweaver_engine::layout;
+use orbweaver_engine::layout::ardb::merge::{MERGE, WRITING_AT_AN_OFFSET};
 use orbweaver_engine::store::MemoryStore;
 use orbweaver_fuzz::{open_layout, survive, write_records};
 
-/// Whether a value may have one of Ardb's SETRANGE and SETBIT in it that waits to be applied: a few bytes make half a gigabyte, and every
-/// command carries it. The target `ardb` applies them.
+/// Whether a value may have an operation of Ardb in it that makes half a gigabyte, which every command would carry. The target `ardb`
+/// applies them.
 fn writes_far(value: &[u8]) -> bool {
-    value.array_windows().any(|window| matches!(window, [0x1e, 121 | 118, 0] | [0x1e, 0xf1, 3] | [0x1e, 4, 4]))
+    let is_one = |op: &u16| WRITING_AT_AN_OFFSET.as_flattened().contains(op);
+    value.array_windows().any(|&[first, low, high]| first == MERGE && is_one(&u16::from_le_bytes([low, high])))
 }
 
 fuzz_target!(|data: &[u8]| {

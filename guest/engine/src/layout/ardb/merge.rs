@@ -49,6 +49,9 @@ mod op {
     pub const HSETNX: [u16; 2] = [161, 1011];
 }
 
+/// Numbers of the operations that write at an offset which they name: a few bytes may stand for half a gigabyte.
+pub const WRITING_AT_AN_OFFSET: [[u16; 2]; 2] = [op::SETBIT, op::SETRANGE];
+
 /// A value on the way through operations.
 enum Value {
     Nothing,
