@@ -6,6 +6,7 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
 use crate::events::{Classes, Events};
+use crate::last_found::LastFound;
 use crate::layout::records::Records;
 use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, Names, New, field_expiry, namespaces};
 use crate::store::Direction;
@@ -43,6 +44,7 @@ const MAX_LOOKED_AT: usize = 4;
 /// The keys that the commands of a group name, in their order: what is made of them once is not made again.
 #[derive(Debug, Default)]
 pub struct Named {
+    /// Those that are named several times are here as often.
     keys: Vec<KeyAt>,
     /// Behind the one that was found last.
     next: Cell<usize>,
@@ -93,6 +95,8 @@ pub struct Db<'t, 's> {
     pub index: usize,
     /// The keys that the commands of the group name.
     pub named: &'t Named,
+    /// What was found under a key last.
+    pub last_found: &'t mut LastFound,
     /// Where keys are noted that become lists or sorted sets, in that order; `None` where nobody waits for any.
     pub appeared: Option<&'t mut Vec<KeyAt>>,
 }
@@ -188,7 +192,7 @@ impl<'t> Db<'t, '_> {
     }
 
     fn look_in(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
-        let Some(meta) = self.layout.find(self.transaction, at, kind)? else { return Ok(None) };
+        let Some(meta) = self.search(at, kind)? else { return Ok(None) };
         if !self.is_gone(at, &meta)? {
             return Ok(Some(meta));
         }
@@ -202,6 +206,24 @@ impl<'t> Db<'t, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// What is stored under a key, past its time or not.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    #[inline]
+    pub fn search(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
+        if self.last_found.is_on() { self.search_unless_known(at, kind) } else { self.layout.find(self.transaction, at, kind) }
+    }
+
+    fn search_unless_known(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
+        if let Some(found) = self.last_found.get(self.transaction.generation(), at, kind) {
+            return Ok(found.clone());
+        }
+        let found = self.layout.find(self.transaction, at, kind)?;
+        self.last_found.keep(self.transaction.generation(), at, kind, found.as_ref());
+        Ok(found)
     }
 
     /// What a time to live counts from: `base + ttl` is the expiry. The clock, in most layouts.
@@ -290,6 +312,9 @@ impl<'t> Db<'t, '_> {
         }
         self.check_expiry(old, new)?;
         self.layout.write(self.transaction, at, old, new.map_or(New::Nothing, New::Value), self.now_ms)?;
+        if let Some(new) = new.filter(|_| self.layout.finds_what_was_written()) {
+            self.last_found.keep(self.transaction.generation(), at, new.kind(), Some(new));
+        }
         if old.is_none() && new.is_some() {
             self.notify(Classes::NEW, "new", at);
         }

@@ -39,6 +39,7 @@ pub mod environment;
 pub mod error;
 pub mod events;
 pub mod glob;
+pub mod last_found;
 pub mod layout;
 pub mod maintenance;
 pub mod number;

@@ -9,6 +9,7 @@ use orbweaver_engine::command::table;
 use orbweaver_engine::db::{Db, Named, Versions};
 use orbweaver_engine::environment::HeldEnvironment;
 use orbweaver_engine::events::Events;
+use orbweaver_engine::last_found::LastFound;
 use orbweaver_engine::layout::orbweaver::Orbweaver;
 use orbweaver_engine::layout::{KeyAt, Kind, Layout, Meta, Names};
 use orbweaver_engine::store::{Limits, MemoryStore, Scope};
@@ -431,6 +432,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
         clock_ms: START_MS,
         index: 0,
         named: &Named::default(),
+        last_found: &mut LastFound::default(),
         appeared: None,
     })
 }

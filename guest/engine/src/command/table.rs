@@ -49,7 +49,14 @@ static BY_HASH: LazyLock<HashMap<Name, &'static Command, BuildHasherDefault<Name
 
 thread_local! {
     /// What was found last: a pipeline mostly has many requests of one command.
-    static LAST: Cell<Option<&'static Command>> = const { Cell::new(None) };
+    static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+}
+
+/// A name as it was sent, and its command.
+#[derive(Clone, Copy)]
+struct Last {
+    sent: Name,
+    command: &'static Command,
 }
 
 /// No command's name is longer.
@@ -95,13 +102,15 @@ pub fn all() -> &'static [&'static Command] {
 /// The command of that name, in any case.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
-    if let Some(last) = LAST.get().filter(|last| last.name.as_bytes().eq_ignore_ascii_case(name)) {
-        return Some(last);
+    if let Some(last) = LAST.get().filter(|last| last.command.name.len() == name.len() && last.sent.starts_with(name)) {
+        return Some(last.command);
     }
     // A zero at the end of what was sent is not one that was put there.
-    let found = BY_HASH.get(&padded(name)?).copied().filter(|command| command.name.len() == name.len());
-    LAST.set(found);
-    found
+    let command = BY_HASH.get(&padded(name)?).copied().filter(|command| command.name.len() == name.len())?;
+    let mut sent = [0; MAX_NAME_BYTES];
+    sent.get_mut(..name.len())?.copy_from_slice(name);
+    LAST.set(Some(Last { sent, command }));
+    Some(command)
 }
 
 /// The subcommand of that name (the second word alone), in any case.

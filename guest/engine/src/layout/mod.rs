@@ -285,6 +285,11 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
+    /// Whether [`Layout::find`] gives what [`Layout::write`] was given, whole and for any kind: then it need not be asked.
+    fn finds_what_was_written(&self) -> bool {
+        false
+    }
+
     /// Takes the string that was just stored for a text, even if it looks like a number: it was put together from pieces (APPEND, SETRANGE).
     /// Matters to layouts that store numbers in another form.
     ///

@@ -5,6 +5,7 @@
 use super::plan::{Call, Job, Work};
 use super::run::Runner;
 use crate::command::parts::Parts;
+use crate::db::Db;
 use crate::error::Result;
 use crate::layout::lists::End;
 use crate::layout::{Collection, KeyAt, Kind, RecordKey};
@@ -47,8 +48,10 @@ impl Runner<'_, '_> {
         if matches!(call.command.parts, Parts::None) || records.len() >= MAX_PARTS {
             return;
         }
-        let Some((at, collection)) = self.collection(call.db, key, kind) else { return };
         let layout = self.layout;
+        let mut db = self.db(call.db).0;
+        let Ok(at) = db.at(key) else { return };
+        let Some(collection) = collection(&mut db, &at, kind) else { return };
         match call.command.parts {
             Parts::None => {}
             Parts::Names { .. } => {
@@ -69,11 +72,9 @@ impl Runner<'_, '_> {
             }
         }
     }
+}
 
-    /// The collection of that kind that was under a key when the group began.
-    fn collection(&mut self, db: usize, key: &Bytes, kind: Kind) -> Option<(KeyAt, Collection)> {
-        let at = self.db(db).0.own_at(key).ok()?;
-        let meta = self.layout.find(&mut self.transaction, &at, kind).ok()??;
-        meta.collection().filter(|collection| collection.kind == kind).map(|collection| (at, collection))
-    }
+/// The collection of that kind that was under a key when the group began.
+fn collection(db: &mut Db, at: &KeyAt, kind: Kind) -> Option<Collection> {
+    db.search(at, kind).ok()??.collection().filter(|collection| collection.kind == kind)
 }

@@ -10,6 +10,7 @@ use crate::db::{Db, Named, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events};
+use crate::last_found::LastFound;
 use crate::layout::{Catalog, KeyAt, Kind, Layout, RecordKey, lock_key};
 use crate::resp::reply::{Protocol, Reply};
 use crate::store::{Scope, StoreError};
@@ -161,7 +162,7 @@ impl Engine {
             done.extend(jobs.iter().map(|job| Done::planned(job, reply, |_| ())));
             return Ok(());
         }
-        let (scope, ahead, named) = self.needs_of(jobs)?;
+        let (scope, ahead, named, last_found) = self.needs_of(jobs)?;
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let limits = self.store.limits();
@@ -197,6 +198,7 @@ impl Engine {
             server,
             now_ms,
             named,
+            last_found,
             waiters,
             appeared,
             served,
@@ -246,7 +248,7 @@ impl Engine {
 
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
     /// one call to the store, before anything is run.
-    fn needs_of(&mut self, jobs: &[Job]) -> Result<(Scope, Vec<RecordKey>, Named)> {
+    fn needs_of(&mut self, jobs: &[Job]) -> Result<(Scope, Vec<RecordKey>, Named, LastFound)> {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
         }
@@ -256,6 +258,7 @@ impl Engine {
             can_write,
             first: None,
             named: Vec::with_capacity(if jobs.len() > 1 { jobs.len() } else { 0 }),
+            repeats: false,
             kind: Kinds::None,
             others: Vec::new(),
             writes: false,
@@ -265,15 +268,21 @@ impl Engine {
         if needs.writes {
             needs.name_first();
         }
-        let Needs { named, kind, others, writes, exclusive, .. } = needs;
+        let Needs { named, repeats, kind, others, writes, exclusive, .. } = needs;
         let kind = if let Kinds::One(kind) = kind { Some(kind) } else { None };
         let are_several = named.len() > 1;
+        // A pipeline may name one key again and again.
+        let others_than_before = || named.chunk_by(KeyAt::is_named_again).filter_map(<[KeyAt]>::first);
         let mut ahead = Vec::new();
         if are_several {
             ahead.reserve(named.len());
-            named.iter().for_each(|at| self.layout.meta_records(at, kind, &mut ahead));
+            others_than_before().for_each(|at| self.layout.meta_records(at, kind, &mut ahead));
         }
-        let mut lock_keys: Vec<Bytes> = if writes { named.iter().map(|at| at.lock_key().clone()).collect() } else { Vec::new() };
+        let mut lock_keys = Vec::new();
+        if writes {
+            lock_keys.reserve(named.len());
+            lock_keys.extend(others_than_before().map(|at| at.lock_key().clone()));
+        }
         lock_keys.extend(others);
         if writes && !self.waiters.is_empty() {
             self.waiters.extend_scope(&self.catalog, &mut lock_keys);
@@ -283,7 +292,7 @@ impl Engine {
             (false, true) => Scope::Keys(lock_keys),
             (false, false) => Scope::Read,
         };
-        Ok((scope, ahead, Named::new(named)))
+        Ok((scope, ahead, Named::new(named), LastFound::new(repeats)))
     }
 
     pub(crate) fn load_catalog(&mut self) -> Result<()> {
@@ -357,6 +366,8 @@ struct Needs<'j> {
     first: Option<(u32, &'j Bytes)>,
     /// All keys that they name, in their order, where they are several.
     named: Vec<KeyAt>,
+    /// Some keys are named twice, one behind the other.
+    repeats: bool,
     /// The kinds of values that they look for.
     kind: Kinds,
     /// The lock keys of what else they may change or depend on.
@@ -416,14 +427,23 @@ impl<'j> Needs<'j> {
                     continue;
                 }
                 self.name_first();
-                self.named.push(KeyAt::new(space, key.clone()));
+                self.gather(space, key);
             }
         }
     }
 
     /// Gathers the first key.
     fn name_first(&mut self) {
-        self.named.extend(self.first.take().map(|(space, key)| KeyAt::new(space, key.clone())));
+        if let Some((space, key)) = self.first.take() {
+            self.gather(space, key);
+        }
+    }
+
+    #[inline(always)]
+    fn gather(&mut self, space: u32, key: &Bytes) {
+        let again = self.named.last().filter(|last| last.space == space && last.key == key).map(|last| last.named_again(key.clone()));
+        self.repeats |= again.is_some();
+        self.named.push(again.unwrap_or_else(|| KeyAt::new(space, key.clone())));
     }
 }
 
@@ -437,6 +457,7 @@ pub(super) struct Runner<'e, 's> {
     pub(super) server: &'e mut Server,
     now_ms: u64,
     pub(super) named: Named,
+    last_found: LastFound,
     /// Who waits: those parked by this attempt included, those that it has served as well.
     pub(super) waiters: &'e mut Waiters,
     /// Keys that have become lists or sorted sets since waiters were last served.
@@ -496,6 +517,7 @@ impl<'s> Runner<'_, 's> {
             clock_ms: self.now_ms,
             index,
             named: &self.named,
+            last_found: &mut self.last_found,
             appeared: may_wake.then_some(&mut self.appeared),
         };
         (db, &mut *self.server)

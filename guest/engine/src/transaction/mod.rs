@@ -372,6 +372,12 @@ impl<'s> Transaction<'s> {
         }
     }
 
+    /// As long as it is the same, every record is as it was.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.memory.overlay.generation()
+    }
+
     /// Whether nothing has been changed so far.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {

@@ -63,6 +63,8 @@ pub struct Overlay {
     /// By keyspace. Some may be empty.
     layers: Vec<Layer>,
     bytes: usize,
+    /// Counts every step, also those that take others back.
+    generation: u64,
 }
 
 fn point(log: &[Change], number: usize) -> Option<&Point> {
@@ -101,6 +103,11 @@ impl Overlay {
     /// How many steps the log has.
     pub fn steps(&self) -> usize {
         self.log.len()
+    }
+
+    /// As long as it is the same, nothing has been changed or taken back.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     pub fn is_empty(&self) -> bool {
@@ -151,7 +158,8 @@ impl Overlay {
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
-        let Self { log, layers, bytes } = self;
+        let Self { log, layers, bytes, generation } = self;
+        *generation += 1;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         let sort_key = match layer.order.sort_key(&key) {
             Cow::Borrowed(_) => None,
@@ -169,7 +177,8 @@ impl Overlay {
     }
 
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
-        let Self { log, layers, .. } = self;
+        let Self { log, layers, generation, .. } = self;
+        *generation += 1;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         // The start of a range is always part of it here, as in a batch.
         let places = places(log, layer, &range, false);
@@ -183,7 +192,8 @@ impl Overlay {
 
     /// Takes the last steps back, until the log has no more than `steps`.
     pub fn undo_to(&mut self, steps: usize) {
-        let Self { log, layers, .. } = self;
+        let Self { log, layers, generation, .. } = self;
+        *generation += 1;
         while log.len() > steps {
             let Some(change) = log.pop() else { return };
             let (Change::Point(Point { keyspace, .. }) | Change::Cleared(keyspace, _)) = change;
@@ -246,6 +256,7 @@ impl Overlay {
     pub fn clear(&mut self) {
         self.log.clear();
         self.bytes = 0;
+        self.generation += 1;
         for layer in &mut self.layers {
             layer.points.clear();
             layer.cleared.clear();

@@ -5,6 +5,7 @@ use crate::store::Keyspace;
 use bytes::Bytes;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher;
 
 /// Most records that are kept one by one; what is read ahead comes on top of them.
@@ -29,6 +30,10 @@ pub struct Reads {
 /// Those who choose names that share a hash make a transaction slow, not wrong, and no slower than its few thousand records allow.
 fn hash(keyspace: Keyspace, key: &[u8]) -> u64 {
     FixedState::with_seed(u64::from(keyspace.0)).hash_one(key)
+}
+
+fn hash_of(names: &[Name], number: usize) -> u64 {
+    names.get(number).map_or(0, |(keyspace, key)| hash(*keyspace, key))
 }
 
 fn is_of((of, name): &Name, keyspace: Keyspace, key: &[u8]) -> bool {
@@ -65,13 +70,39 @@ impl Reads {
 
     fn add(&mut self, record: Name) {
         self.names.push(record);
-        if self.names.len() <= MAX_UNINDEXED {
-            return;
+        if self.names.len() > MAX_UNINDEXED {
+            self.complete_index();
         }
+    }
+
+    fn complete_index(&mut self) {
         let Self { names, index, .. } = self;
-        let hash = |number: &usize| names.get(*number).map_or(0, |(keyspace, key)| hash(*keyspace, key));
+        let hash = |number: &usize| hash_of(names, *number);
         for number in index.len()..names.len() {
             index.insert_unique(hash(&number), number, hash);
+        }
+    }
+
+    /// The number of a record, a new one where it has none.
+    fn number_or_add(&mut self, record: Name) -> usize {
+        if self.names.len() < MAX_UNINDEXED {
+            let known = self.number(record.0, &record.1);
+            return known.unwrap_or_else(|| {
+                self.add(record);
+                self.names.len() - 1
+            });
+        }
+        self.complete_index();
+        let Self { names, index, .. } = self;
+        let (of, name) = &record;
+        let is_number = |number: &usize| names.get(*number).is_some_and(|other| is_of(other, *of, name));
+        match index.entry(hash(*of, name), is_number, |number| hash_of(names, *number)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                place.insert(names.len());
+                names.push(record);
+                names.len() - 1
+            }
         }
     }
 
@@ -85,11 +116,7 @@ impl Reads {
         self.names.reserve(records.len());
         let mut expected = Vec::with_capacity(records.len());
         for record in records {
-            let known = self.number(record.0, &record.1);
-            expected.push(known.unwrap_or(self.names.len()));
-            if known.is_none() {
-                self.add(record);
-            }
+            expected.push(self.number_or_add(record));
         }
         if let Some(unknown) = self.names.get(first..).filter(|unknown| !unknown.is_empty()) {
             match read(unknown) {

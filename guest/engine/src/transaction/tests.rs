@@ -186,3 +186,22 @@ fn a_random_overlay_reads_like_a_map_in_every_order() {
         check_random_overlays(order);
     }
 }
+
+#[test]
+fn a_generation_ends_with_each_change_and_when_changes_are_taken_back() {
+    let (mut store, keyspace) = seeded(&["a", "b"]);
+    let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+    let mut generations = vec![transaction.generation()];
+    let savepoint = transaction.savepoint();
+    transaction.put(keyspace, "b".into(), "new".into()).unwrap();
+    generations.push(transaction.generation());
+    transaction.delete(keyspace, "a".into()).unwrap();
+    generations.push(transaction.generation());
+    transaction.delete_range(keyspace, KeyRange::between(b"a", b"c")).unwrap();
+    generations.push(transaction.generation());
+    transaction.undo_to(savepoint);
+    generations.push(transaction.generation());
+    assert!(generations.is_sorted_by(|before, after| before < after), "{generations:?}");
+    transaction.get(keyspace, &"a".into()).unwrap();
+    assert_eq!(Some(&transaction.generation()), generations.last());
+}

@@ -208,6 +208,13 @@ fn with_records<'m>(db: &Db, at: &KeyAt, set: &Collection, members: &'m [Bytes])
 
 /// Those of the members, each once and in byte order, that are in the set, or that are not.
 fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Result<Vec<Recorded<'m>>> {
+    if let [member] = members {
+        // As most requests have it: no lists.
+        let (keyspace, key) = db.layout.member(at, set, member);
+        let value = db.transaction.get(keyspace, &key)?;
+        let is_chosen = is_there(db, set, &key, value)? == present;
+        return Ok(if is_chosen { vec![(member, (keyspace, key))] } else { Vec::new() });
+    }
     let mut chosen = with_records(db, at, set, members);
     let values = db.transaction.get_many(chosen.iter().map(|(_, record)| record))?;
     let (mut values, mut failure) = (values.into_iter(), Ok(()));

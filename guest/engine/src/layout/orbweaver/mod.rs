@@ -226,6 +226,10 @@ impl Layout for Orbweaver {
         Ok(transaction.set((self.meta, key.clone()), new.map(records::encode_meta))?)
     }
 
+    fn finds_what_was_written(&self) -> bool {
+        true
+    }
+
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {
         let (from, to) = (from.lock_key(), to.lock_key());
         transaction.touch(from)?;

@@ -1,0 +1,91 @@
+//! A pipeline on few keys: what one command leaves is what the next one finds, as if each had come alone. Every layout.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod common;
+
+use common::Client;
+use orbweaver_engine::layout::NAMES;
+use orbweaver_engine::store::MemoryStore;
+use proptest::prelude::*;
+
+/// Commands on a key, `@`, and another one, `#`: every kind, most of them failing where another kind is there; some make the key, empty it, or
+/// change it in other ways than by writing what was found.
+const COMMANDS: [&str; 48] = [
+    "SET @ text",
+    "SET @ 7 EX 100",
+    "SET @ 7 NX GET",
+    "GET @",
+    "GETDEL @",
+    "INCR @",
+    "INCRBY @ 9223372036854775807",
+    "APPEND @ more",
+    "SETRANGE @ 3 x",
+    "SETBIT @ 9 1",
+    "STRLEN @",
+    "MSET @ 1 # 2 @ 3",
+    "HSET @ f v",
+    "HSET @ f w g x",
+    "HSETNX @ f y",
+    "HINCRBY @ f 1",
+    "HGET @ f",
+    "HDEL @ f",
+    "HDEL @ f g",
+    "HLEN @",
+    "HGETALL @",
+    "LPUSH @ a",
+    "RPUSH @ b c",
+    "LPOP @",
+    "RPOP @ 2",
+    "LSET @ 5 z",
+    "LINSERT @ BEFORE b y",
+    "LMOVE @ # LEFT RIGHT",
+    "LRANGE @ 0 -1",
+    "SADD @ m",
+    "SADD @ m n",
+    "SREM @ m",
+    "SMOVE @ # m",
+    "SISMEMBER @ m",
+    "SMEMBERS @",
+    "ZADD @ 1 m",
+    "ZADD @ 2 m 3 n",
+    "ZINCRBY @ inf m",
+    "ZINCRBY @ -inf m",
+    "ZREM @ m",
+    "ZSCORE @ m",
+    "ZRANGE @ 0 -1",
+    "EXPIRE @ 100",
+    "EXPIRE @ -1",
+    "PERSIST @",
+    "TYPE @",
+    "DEL @",
+    "RENAME @ #",
+];
+
+/// The replies to the commands in pipelines of `width`, and what they leave in the store.
+fn run(layout: &str, commands: &[String], width: usize) -> (String, impl PartialEq + std::fmt::Debug) {
+    let store = MemoryStore::new();
+    let mut client = Client::on_layout(&store, layout);
+    let mut replies = Vec::new();
+    for pipeline in commands.chunks(width) {
+        replies.extend(client.run_bytes(&pipeline.join("\r\n")));
+    }
+    (String::from_utf8(replies).unwrap(), store.contents())
+}
+
+proptest! {
+    #[test]
+    fn pipelines_leave_what_single_commands_do(
+        steps in prop::collection::vec((prop::sample::select(COMMANDS.as_slice()), 0..8), 1..120),
+        layout in prop::sample::select(NAMES.as_slice()),
+    ) {
+        // Mostly one key, so that commands on it come one behind the other.
+        let with_keys = |&(command, chosen): &(&str, i32)| {
+            let (own, other) = if chosen == 0 { ("other", "key") } else { ("key", "other") };
+            command.replace('@', own).replace('#', other)
+        };
+        let commands: Vec<String> = steps.iter().map(with_keys).collect();
+        let (alone, in_pipelines) = (run(layout, &commands, 1), run(layout, &commands, 100));
+        prop_assert_eq!(&alone.0, &in_pipelines.0);
+        prop_assert_eq!(alone.1, in_pipelines.1);
+    }
+}
