@@ -284,6 +284,85 @@ fn a_failed_write_stops_all_further_writes_until_the_store_is_reopened() {
 }
 
 #[test]
+fn late_commits_are_there_for_their_own_handle_at_once_and_for_another_before_it_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    put(&mut handle, b"k", b"before").unwrap();
+    assert_eq!(get(&mut handle, b"k").as_deref(), Some(b"before".as_slice()), "it is in the cache of records from now on");
+    handle.let_commits_be_late(true);
+    for number in 0_u32..2000 {
+        let bytes = number.to_be_bytes();
+        put(&mut handle, b"k", &bytes).unwrap();
+        put(&mut handle, &bytes, b"of its own").unwrap();
+        assert_eq!(get(&mut handle, b"k").as_deref(), Some(bytes.as_slice()));
+        if number % 100 == 0 {
+            assert_eq!(get(&mut handle, &bytes).as_deref(), Some(b"of its own".as_slice()), "RocksDB is asked for it");
+        }
+    }
+    let mut other = store.handle();
+    assert_eq!(get(&mut other, b"k").as_deref(), Some(1999_u32.to_be_bytes().as_slice()));
+    assert!((0_u32..2000).all(|number| get(&mut other, &number.to_be_bytes()).is_some()));
+    // Not late any more: there is another one.
+    put(&mut handle, b"k", b"after").unwrap();
+    assert_eq!(get(&mut other, b"k").as_deref(), Some(b"after".as_slice()));
+    handle.settle().unwrap();
+}
+
+#[test]
+fn late_commits_are_in_the_log_once_the_store_is_settled() {
+    let (directory, copies) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    handle.let_commits_be_late(true);
+    for round in 0_u32..20 {
+        (0_u32..50).for_each(|number| put(&mut handle, &number.to_be_bytes(), &round.to_be_bytes()).unwrap());
+        handle.settle().unwrap();
+        // What is on the disk now, as a crash would leave it.
+        let copy = copies.path().join(round.to_string());
+        std::fs::create_dir(&copy).unwrap();
+        for file in std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file()) {
+            std::fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+        }
+        let crashed = open(&copy);
+        let mut copied = crashed.handle();
+        assert!((0_u32..50).all(|number| get(&mut copied, &number.to_be_bytes()).as_deref() == Some(round.to_be_bytes().as_slice())));
+    }
+}
+
+#[test]
+fn a_late_commit_that_fails_is_told_when_the_store_is_settled_and_is_not_seen_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
+    let store = RocksStore::open(&path, options.clone()).unwrap();
+    let mut handle = store.handle();
+    put(&mut handle, b"k", b"before").unwrap();
+    get(&mut handle, b"k").unwrap();
+    handle.let_commits_be_late(true);
+    // Without its directory RocksDB fails as soon as it needs a new log.
+    let moved = directory.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    let mut failure = None;
+    for number in 0_u32..2000 {
+        let filled = (0_u32..10).try_for_each(|more| put(&mut handle, &(10 * number + more).to_be_bytes(), &[1; 1000]));
+        let put = filled.and_then(|()| put(&mut handle, b"k", &number.to_be_bytes()));
+        if let Err(error) = put.and(handle.settle()) {
+            failure = Some(error);
+            break;
+        }
+    }
+    std::fs::rename(&moved, &path).unwrap();
+    assert!(matches!(failure, Some(StoreError::UnknownOutcome(_))), "{failure:?}");
+    assert_eq!(put(&mut handle, b"after", b"v"), Err(failure.unwrap()));
+    handle.settle().unwrap();
+    let seen = get(&mut handle, b"k");
+    drop((handle, store));
+    let store = RocksStore::open(&path, options).unwrap();
+    assert_eq!(get(&mut store.handle(), b"k"), seen, "the cache has nothing that was not written");
+}
+
+#[test]
 fn the_log_is_synced_every_second_where_that_is_asked_for() {
     let (often, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let synced = RocksStore::open(often.path(), RocksOptions { durability: Durability::EverySecond, ..RocksOptions::default() }).unwrap();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver};
+use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
 use orbweaver_engine::resp::Value;
 use orbweaver_engine::store::MemoryStore;
 use std::sync::OnceLock;
@@ -143,4 +144,53 @@ fn a_call_that_reads_the_store_all_the_time_ends_at_its_deadline_and_the_server_
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     assert_eq!(orbweaver.traps(), 1);
     assert_eq!(one(&mut orbweaver, 2, "DBSIZE\nGET key:19999\nSET key:19999 new\nGET key:19999"), ":20000 $5 19999 +OK $3 new");
+}
+
+#[test]
+fn many_groups_of_one_exchange_are_all_written_before_it_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
+    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    (1..=3).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
+    // Each connection reads what it has written in groups before, of which some are on their way to the log.
+    let lines = |connection: u64| {
+        let line = |number: u32| {
+            format!("INCR n{connection}\nRPUSH list{connection} {number}\nLINDEX list{connection} -1\nSET k{connection}:{number} v")
+        };
+        (0..300).map(line).collect::<Vec<String>>().join("\n")
+    };
+    let inputs: Vec<(u64, String)> = (1..=3).map(|connection| (connection, lines(connection))).collect();
+    let inputs: Vec<(u64, &str)> = inputs.iter().map(|(connection, lines)| (*connection, lines.as_str())).collect();
+    let commits = orbweaver.commits();
+    let replies = exchange(&mut orbweaver, &inputs);
+    assert!(orbweaver.commits() - commits >= 20, "{} commits", orbweaver.commits() - commits);
+    let expected: String =
+        (0..300).map(|number: u32| format!(" :{n} :{n} ${} {number} +OK", number.to_string().len(), n = number + 1)).collect();
+    assert!(replies.iter().all(|reply| *reply == (expected.trim_start().to_owned(), false)));
+    let mut other = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    other.connect(1, "test").unwrap();
+    assert_eq!(one(&mut other, 1, "GET n1\nLLEN list2\nEXISTS k3:0 k3:299\nDBSIZE"), "$3 300 :300 :2 :906");
+}
+
+#[test]
+fn an_exchange_whose_writes_fail_says_so_to_each_of_its_connections_and_closes_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
+    let store = RocksStore::open(&path, options).unwrap();
+    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    (1..=2).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
+    assert_eq!(one(&mut orbweaver, 1, "SET kept 1"), "+OK");
+    // Without its directory RocksDB fails as soon as it needs a new log.
+    let moved = directory.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    let lines = (0..500).map(|number| format!("SET k{number} {}", "v".repeat(500))).collect::<Vec<String>>().join("\n");
+    let failed =
+        (0..50).map(|_| exchange(&mut orbweaver, &[(1, &lines), (2, &lines)])).find(|replies| !replies[0].0.starts_with("+OK +OK"));
+    std::fs::rename(&moved, &path).unwrap();
+    let failed = failed.unwrap();
+    assert_eq!(failed.len(), 2);
+    assert!(failed.iter().all(|(reply, close)| reply.starts_with("-ERR ") && !reply.contains("+OK") && *close), "{failed:?}");
+    assert!(one(&mut orbweaver, 1, "SET k 2").starts_with('-'));
+    assert_eq!(one(&mut orbweaver, 1, "GET kept"), "$1 1");
 }

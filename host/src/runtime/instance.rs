@@ -87,6 +87,11 @@ impl Instance {
         })
     }
 
+    /// What belongs to the instance.
+    pub fn state(&mut self) -> &mut State {
+        self.wasm.data_mut()
+    }
+
     /// Batches that the store has taken, or may have taken, since the instance was made.
     pub fn commits(&self) -> u64 {
         self.wasm.data().commits

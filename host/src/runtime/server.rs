@@ -9,7 +9,7 @@ use super::imports::State;
 use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
-use orbweaver_engine::store::Store;
+use orbweaver_engine::store::{Store, StoreError};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,6 +43,10 @@ pub struct Orbweaver {
     exchanges: u64,
     /// Commits of the instances that have been lost.
     lost_commits: u64,
+    /// How much input a call has lately run at most.
+    group_bytes: usize,
+    /// What the store was told last, see [`Store::let_commits_be_late`].
+    commits_may_be_late: bool,
 }
 
 /// Once the replies of an exchange hold this many bytes, it leaves what follows to the next one.
@@ -78,6 +82,8 @@ impl Orbweaver {
             traps: 0,
             exchanges: 0,
             lost_commits: 0,
+            group_bytes: LEAST_ROOM,
+            commits_may_be_late: false,
         })
     }
 
@@ -160,14 +166,34 @@ impl Orbweaver {
     /// A connection whose answer needs [`BLOCKED`] bytes waits in a blocking command; a later exchange, with whatever deliveries,
     /// answers it. Where [`Orbweaver::traps`] has changed, an instance was lost with its waits: deliver the same bytes again.
     ///
+    /// What takes several calls of the component is written while the next of them runs, where the store can do that
+    /// ([`Store::let_commits_be_late`]), and all of it before this returns. Should a write fail, every connection is told and closed.
+    ///
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
+        let outcome = self.exchange_all(deliveries);
+        match self.settle() {
+            Ok(()) => outcome,
+            // Which of the requests have been written is not known.
+            Err(error) => Ok(all_closed(deliveries, &format!("storage: {error}"))),
+        }
+    }
+
+    /// Calls, until all is run.
+    fn exchange_all(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
         let mut joined = Joined::default();
+        let mut left_bytes: usize = deliveries.iter().map(|delivery| delivery.input.len()).sum();
+        self.let_commits_be_late(left_bytes > self.group_bytes);
         let mut outcome = self.exchange_once(deliveries)?;
         loop {
+            let consumed = outcome.consumed();
+            left_bytes = left_bytes.saturating_sub(consumed);
+            if consumed > 0 {
+                self.group_bytes = if left_bytes > 0 { consumed } else { self.group_bytes.max(consumed) };
+            }
             // A call runs as many requests as a group holds. What is far behind them would cross again in vain.
-            let room = outcome.consumed().saturating_mul(2).max(LEAST_ROOM);
+            let room = consumed.saturating_mul(2).max(LEAST_ROOM);
             joined.add(outcome);
             if joined.bytes() >= MAX_REPLY_BYTES {
                 break;
@@ -176,9 +202,33 @@ impl Orbweaver {
             if left.is_empty() {
                 break;
             }
+            // The commit of the last call would only be waited for.
+            self.let_commits_be_late(left_bytes > self.group_bytes);
             outcome = self.exchange_once(&left)?;
         }
         Ok(joined.into_outcome())
+    }
+
+    fn let_commits_be_late(&mut self, may_be_late: bool) {
+        if self.commits_may_be_late == may_be_late {
+            return;
+        }
+        if let Some(store) = self.store() {
+            store.let_commits_be_late(may_be_late);
+            self.commits_may_be_late = may_be_late;
+        }
+    }
+
+    /// Waits until all that has been committed is written.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        self.let_commits_be_late(false);
+        self.store().map_or(Ok(()), |store| store.settle())
+    }
+
+    /// The store, also while there is no instance.
+    fn store(&mut self) -> Option<&mut (dyn Store + Send + 'static)> {
+        let state = self.instance.as_mut().map(Instance::state).or(self.orphan.as_mut());
+        Some(state?.store.as_mut())
     }
 
     /// One call: its requests are committed together, or not at all.
@@ -211,11 +261,7 @@ impl Orbweaver {
         let written = instance.commits() != commits;
         let text = self.replace(trap)?;
         if written || deliveries.len() == 1 {
-            let mut outcome = Outcome::default();
-            for delivery in deliveries {
-                outcome.push(closed(*delivery), &[format!("-ERR internal: {text}\r\n").as_bytes()]);
-            }
-            return Ok(outcome);
+            return Ok(all_closed(deliveries, &format!("internal: {text}")));
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
         let mut joined = Joined::default();
@@ -345,6 +391,15 @@ impl Orbweaver {
         self.instance()?;
         Ok(text)
     }
+}
+
+/// The outcome of deliveries that have ended badly: each is told the error, and closed.
+fn all_closed(deliveries: &[Delivery<'_>], error: &str) -> Outcome {
+    let mut outcome = Outcome::default();
+    for delivery in deliveries {
+        outcome.push(closed(*delivery), &[format!("-ERR {error}\r\n").as_bytes()]);
+    }
+    outcome
 }
 
 /// The answer to a delivery that ended an instance.

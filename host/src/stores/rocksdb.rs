@@ -13,6 +13,7 @@ mod directory;
 mod gaps;
 mod handle;
 mod journal;
+mod late;
 mod layout;
 mod marks;
 mod merges;

@@ -207,4 +207,18 @@ pub trait Store {
 
     /// Ends the transaction without writing. Does nothing where none is open.
     fn rollback(&mut self);
+
+    /// Lets the commits that follow be late, or not any more: such a commit returns before it is written, and it is written while the handle's
+    /// next transactions run. These have what it changes, as ever; nobody else has it before it is written. Whoever says so tells nobody of
+    /// the commits, nor of what was read behind them, before [`Store::settle`]. For hosts: the component does not ask for it. A store
+    /// need not be late.
+    fn let_commits_be_late(&mut self, _may_be_late: bool) {}
+
+    /// Waits until the late commits are written.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownOutcome`], as [`Store::commit`]: of the late commits since this was called last, some may not be written.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }

@@ -3,13 +3,15 @@
 use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
+use super::late::LateWriter;
 use super::reclaim::Deleted;
-use super::record_cache::Change;
+use super::record_cache::{Change, Changing};
 use super::{LIMITS, Shared, read_error};
 use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
 use smallvec::SmallVec;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// What RocksDB's form of a batch begins with: a sequence number and a count.
 const HEADER_BYTES: usize = 12;
@@ -39,11 +41,16 @@ impl State<'_> {
         self.create_absent(batch)?;
         let writes = self.writes(batch)?;
         let exclusive = open.kind == Kind::Exclusive;
+        let may_be_late = self.may_be_late && !exclusive && writes.deleted.is_empty() && self.is_alone();
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
         let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
         let changing = shared.cache.as_ref().map(|cache| cache.change(writes.changes));
         shared.revisions.start();
-        let written = if batch.is_empty() { Ok(()) } else { shared.write(writes.batches) };
+        let written = match writes.batches {
+            _ if batch.is_empty() => Ok(()),
+            batches if may_be_late => self.write_late(batches, changing.iter().flat_map(Changing::hashes).collect()),
+            batches => shared.write(batches),
+        };
         // Also after an error: the batch may have been written.
         let number = shared.revisions.finish(open.held.stripes(changed), exclusive);
         if let Some(changing) = changing {
@@ -53,6 +60,34 @@ impl State<'_> {
         written?;
         shared.deleted.add(writes.deleted);
         Ok(())
+    }
+
+    /// Whether nobody else reads what this handle has changed: there is one database, and no other handle.
+    fn is_alone(&self) -> bool {
+        self.shared.databases.len() == 1 && self.shared.handles.load(Ordering::SeqCst) == 1
+    }
+
+    /// Has the batch written while the caller goes on.
+    fn write_late(&mut self, mut batches: Batches, hashes: Vec<u64>) -> Result<(), StoreError> {
+        if self.late_writer.is_none() {
+            self.late_writer = LateWriter::start(self.shared).ok();
+        }
+        match (&mut self.late_writer, batches.pop()) {
+            (Some(writer), Some(batch)) => writer.write(batch, hashes),
+            (None, Some(batch)) => return self.shared.write(std::iter::once(batch).collect()),
+            (_, None) => {}
+        }
+        self.were_late = true;
+        Ok(())
+    }
+
+    /// See [`orbweaver_engine::store::Store::settle`].
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        if !std::mem::take(&mut self.were_late) {
+            return Ok(());
+        }
+        self.shared.databases.iter().for_each(|database| database.on_their_way.wait());
+        self.shared.check_poison()
     }
 
     /// Creates what the batch puts records into and is not there yet. Nothing is created for a batch that is refused.

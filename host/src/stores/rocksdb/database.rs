@@ -1,6 +1,7 @@
 //! One RocksDB database of a store.
 
 use super::directory::{Contents, open_error};
+use super::late::OnTheirWay;
 use super::layout::{Layout, Plan};
 use super::options::{self, Memory, RocksOptions};
 use super::{Db, orders};
@@ -18,6 +19,8 @@ pub struct Database {
     db: OnceLock<Db>,
     /// What is known of its column families.
     families: Mutex<Families>,
+    /// What late commits have yet to write.
+    pub on_their_way: OnTheirWay,
 }
 
 /// What is known of column families.
@@ -35,7 +38,7 @@ impl Database {
     pub fn new(store: &Path, plan: &'static Plan, options: &RocksOptions, memory: &Memory) -> Result<Self, StoreError> {
         let path = plan.path(store);
         let exists = Contents::of(&path)?.database;
-        let database = Self { plan, path, db: OnceLock::new(), families: Mutex::default() };
+        let database = Self { plan, path, db: OnceLock::new(), families: Mutex::default(), on_their_way: OnTheirWay::default() };
         if exists {
             let on_disk = orders::read(&database.path)?;
             let names = Db::list_cf(&Options::default(), &database.path).map_err(|error| open_error(&database.path, &error))?;
@@ -87,8 +90,14 @@ impl Database {
         self.plan.folder
     }
 
-    /// The open database; `None` where it is not there yet.
+    /// The open database, with all that is on its way to it; `None` where it is not there yet.
     pub fn get(&self) -> Option<&Db> {
+        self.on_their_way.wait();
+        self.db.get()
+    }
+
+    /// The open database, for who writes what is on its way.
+    pub fn get_at_once(&self) -> Option<&Db> {
         self.db.get()
     }
 
@@ -146,7 +155,7 @@ impl Database {
 
     /// Writes the memtables of all column families into files, where the database is there.
     pub fn flush(&self) -> Result<(), StoreError> {
-        let Some(db) = self.db.get() else { return Ok(()) };
+        let Some(db) = self.get() else { return Ok(()) };
         let names: Vec<String> = self.families.lock().orders.keys().cloned().collect();
         let families: Vec<_> = names.iter().filter_map(|name| db.cf_handle(name)).collect();
         let families: Vec<_> = families.iter().collect();

@@ -1,5 +1,6 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
+use super::late::LateWriter;
 use super::records::Name;
 use super::{Db, Inner, LIMITS, Shared, neighbours, options, read_error};
 use crate::stores::locks::Held;
@@ -44,10 +45,16 @@ self_cell!(
 
 /// What a handle borrows from the databases.
 pub(super) struct State<'db> {
-    pub shared: &'db Shared,
+    pub shared: &'db Arc<Shared>,
     pub keyspaces: Vec<OpenKeyspace<'db>>,
     /// One for each database, `None` where it was not there; empty while the state is read without.
     snapshots: Vec<Option<SnapshotWithThreadMode<'db, Db>>>,
+    /// Commits may be late, see [`Store::let_commits_be_late`].
+    pub may_be_late: bool,
+    /// Some have been since the store was settled.
+    pub were_late: bool,
+    /// Writes them.
+    pub late_writer: Option<LateWriter>,
 }
 
 pub(super) struct OpenKeyspace<'db> {
@@ -121,7 +128,22 @@ impl<'db> State<'db> {
 
     /// How the transaction's state of a keyspace is read; `None` where it holds nothing because it is not there.
     pub fn view<'s>(&'s self, keyspace: &'s OpenKeyspace<'db>) -> Option<View<'s, 'db>> {
-        let (db, family) = (self.database(keyspace)?, keyspace.family.as_ref()?);
+        self.view_in(self.database(keyspace)?, keyspace)
+    }
+
+    /// As [`State::view`], to read these keys alone: late commits that do not change them need not be waited for.
+    fn view_of<'s, 'k>(&'s self, keyspace: &'s OpenKeyspace<'db>, keys: impl IntoIterator<Item = &'k [u8]>) -> Option<View<'s, 'db>> {
+        let (Some(writer), Some(cache), Some(space)) = (&self.late_writer, &self.shared.cache, keyspace.cached) else {
+            return self.view(keyspace);
+        };
+        if keys.into_iter().any(|bytes| writer.is_on_its_way(cache.hash(&Name { space, bytes }))) {
+            return self.view(keyspace);
+        }
+        self.view_in(self.shared.databases.get(keyspace.database)?.get_at_once()?, keyspace)
+    }
+
+    fn view_in<'s>(&'s self, db: &'db Db, keyspace: &'s OpenKeyspace<'db>) -> Option<View<'s, 'db>> {
+        let family = keyspace.family.as_ref()?;
         let mut read = ReadOptions::default();
         if !self.snapshots.is_empty() {
             read.set_snapshot(self.snapshots.get(keyspace.database)?.as_ref()?);
@@ -150,7 +172,7 @@ impl<'db> State<'db> {
         if let Some(known) = self.cached(keyspace, key, open.last) {
             return Ok(known);
         }
-        let Some(view) = self.view(keyspace) else { return Ok(None) };
+        let Some(view) = self.view_of(keyspace, [key]) else { return Ok(None) };
         let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
         Ok(self.keep(keyspace, key, open, value.as_deref()))
     }
@@ -193,7 +215,7 @@ impl<'db> State<'db> {
         if scattered.is_empty() {
             return Ok(());
         }
-        let Some(view) = self.view(keyspace) else { return Ok(()) };
+        let Some(view) = self.view_of(keyspace, scattered.iter().map(|(_, key, _)| *key)) else { return Ok(()) };
         let got = view.db.batched_multi_get_cf_opt(view.family, scattered.iter().map(|(_, key, _)| *key), false, &view.read);
         for ((_, key, slot), value) in scattered.into_iter().zip(got) {
             let value = value.map_err(|error| read_error(&error))?;
@@ -213,7 +235,14 @@ fn no_transaction() -> StoreError {
 impl RocksHandle {
     pub(super) fn new(store: Arc<Inner>) -> Self {
         store.shared.handles.fetch_add(1, Ordering::SeqCst);
-        let session = Session::new(store, |store| State { shared: &store.shared, keyspaces: Vec::new(), snapshots: Vec::new() });
+        let session = Session::new(store, |store| State {
+            shared: &store.shared,
+            keyspaces: Vec::new(),
+            snapshots: Vec::new(),
+            may_be_late: false,
+            were_late: false,
+            late_writer: None,
+        });
         Self { open: None, session }
     }
 
@@ -310,6 +339,14 @@ impl Store for RocksHandle {
             state.snapshots.clear();
             state.write(&open, batch, changed)
         })
+    }
+
+    fn let_commits_be_late(&mut self, may_be_late: bool) {
+        self.session.with_dependent_mut(|_, state| state.may_be_late = may_be_late);
+    }
+
+    fn settle(&mut self) -> Result<(), StoreError> {
+        self.session.with_dependent_mut(|_, state| state.settle())
     }
 
     fn rollback(&mut self) {

@@ -241,7 +241,8 @@ impl RecordCache {
         changing
     }
 
-    fn hash(&self, name: &Name<'_>) -> u64 {
+    /// What tells a record from most others.
+    pub fn hash(&self, name: &Name<'_>) -> u64 {
         self.hasher.hash_one(name)
     }
 
@@ -297,6 +298,11 @@ impl<'c> Changing<'c> {
             mark.begin();
             self.marks.push(mark);
         }
+    }
+
+    /// The [hashes](RecordCache::hash) of the records that the commit changes.
+    pub fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.records.iter().map(|changed| changed.hash)
     }
 
     /// The commit has got this number; `written` where everything was written for sure.

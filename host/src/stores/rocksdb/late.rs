@@ -1,0 +1,149 @@
+//! Late commits: where a handle is told that its commits may be late, a thread of its own writes them, in their order, while the
+//! handle's next transaction runs.
+//!
+//! Nobody is told of what is not in the log. The handle is the only one then, and its caller tells nobody anything before
+//! [`orbweaver_engine::store::Store::settle`]. Its own transactions have the changes at once, from the cache of records; whoever reads or
+//! writes a database waits for what is on its way to it ([`Database::get`]), but for the handle's own gets of records that are not among
+//! it. Where a write fails, the store is poisoned as by any other, and the cache forgets what it holds.
+
+use super::record_cache::Change;
+use super::{Database, Shared};
+use parking_lot::{Condvar, Mutex};
+use rocksdb::WriteBatch;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{Builder, JoinHandle};
+
+/// How many batches wait for the one that is being written: one that is ready when it is done.
+const WAITING: usize = 1;
+
+/// The writes that are on their way to a database: they have numbers, and are done in their order.
+#[derive(Debug, Default)]
+pub struct OnTheirWay {
+    given: AtomicU64,
+    done: AtomicU64,
+    lock: Mutex<()>,
+    one_is_done: Condvar,
+}
+
+impl OnTheirWay {
+    /// Waits for those that are on their way now.
+    pub fn wait(&self) {
+        let last = self.given.load(Ordering::SeqCst);
+        if self.is_done(last) {
+            return;
+        }
+        let mut guard = self.lock.lock();
+        while !self.is_done(last) {
+            self.one_is_done.wait(&mut guard);
+        }
+    }
+
+    fn is_done(&self, number: u64) -> bool {
+        self.done.load(Ordering::SeqCst) >= number
+    }
+
+    /// The number of one more.
+    fn add(&self) -> u64 {
+        self.given.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    fn end_one(&self) {
+        self.done.fetch_add(1, Ordering::SeqCst);
+        // Whoever has not seen it holds the lock until it waits.
+        drop(self.lock.lock());
+        self.one_is_done.notify_all();
+    }
+}
+
+/// The thread of a handle. Dropping it waits for its writes.
+pub struct LateWriter {
+    shared: Arc<Shared>,
+    writes: Option<SyncSender<Write>>,
+    thread: Option<JoinHandle<()>>,
+    /// Writes that were on their way lately: their numbers, and the hashes of their records, in order.
+    lately: VecDeque<(u64, Vec<u64>)>,
+}
+
+impl LateWriter {
+    /// A thread that writes to the one database of a store.
+    ///
+    /// # Errors
+    /// Where the system gives no thread.
+    pub fn start(shared: &Arc<Shared>) -> io::Result<Self> {
+        let (writes, waiting) = mpsc::sync_channel(WAITING);
+        let thread = Builder::new().name("orbweaver-write".into()).spawn(move || waiting.into_iter().for_each(Write::run))?;
+        Ok(Self { shared: Arc::clone(shared), writes: Some(writes), thread: Some(thread), lately: VecDeque::new() })
+    }
+
+    /// Whether the record of that hash may be among what is on its way.
+    pub fn is_on_its_way(&self, hash: u64) -> bool {
+        let Some(database) = self.shared.databases.first() else { return false };
+        self.lately.iter().any(|(number, hashes)| !database.on_their_way.is_done(*number) && hashes.binary_search(&hash).is_ok())
+    }
+
+    /// Has a batch written behind those before it, of records that have these hashes.
+    pub fn write(&mut self, batch: WriteBatch, mut hashes: Vec<u64>) {
+        let (Some(database), Some(writes)) = (self.shared.databases.first(), &self.writes) else { return };
+        while self.lately.front().is_some_and(|(number, _)| database.on_their_way.is_done(*number)) {
+            self.lately.pop_front();
+        }
+        hashes.sort_unstable();
+        self.lately.push_back((database.on_their_way.add(), hashes));
+        // Where the thread has gone, the write says so when it is dropped.
+        let _gone = writes.send(Write { shared: Arc::clone(&self.shared), batch: Some(batch), is_over: false });
+    }
+}
+
+impl Drop for LateWriter {
+    fn drop(&mut self) {
+        drop(self.writes.take());
+        // A panic of the thread has been reported by the thread itself.
+        let _ended = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A batch on its way, until this is dropped.
+struct Write {
+    shared: Arc<Shared>,
+    batch: Option<WriteBatch>,
+    /// It was written, or the store knows that it was not.
+    is_over: bool,
+}
+
+impl Write {
+    fn run(mut self) {
+        let database = self.shared.databases.first().and_then(Database::get_at_once);
+        if let (Some(db), Some(batch), None) = (database, self.batch.take(), self.shared.poison.get())
+            && let Err(error) = db.write_opt(batch, &self.shared.write)
+        {
+            self.shared.fail_late(error.as_ref());
+        }
+        self.is_over = true;
+    }
+}
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.fail_late("the thread that writes has ended");
+        }
+        if let Some(database) = self.shared.databases.first() {
+            database.on_their_way.end_one();
+        }
+    }
+}
+
+impl Shared {
+    /// Poisons the store, and forgets what the cache has of commits that were not written.
+    fn fail_late(&self, error: &str) {
+        self.poison(error);
+        if let Some(cache) = &self.cache {
+            let everything = Change::Range { space: 0, start: &[], end: &[] };
+            cache.change([everything]).finish(self.revisions.finish(std::iter::empty(), false), false);
+        }
+    }
+}
