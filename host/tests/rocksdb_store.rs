@@ -283,6 +283,15 @@ fn a_failed_write_stops_all_further_writes_until_the_store_is_reopened() {
     put(&mut handle, b"after", b"v").unwrap();
 }
 
+/// Puts a record together with so many others that the commit is worth being late.
+fn put_among_others(handle: &mut RocksHandle, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+    let data = data(handle);
+    write(handle, |batch| {
+        batch.put(data, key, value).unwrap();
+        (0_u8..40).for_each(|number| batch.put(data, &[b"other".as_slice(), &[number]].concat(), &[1; 250]).unwrap());
+    })
+}
+
 #[test]
 fn late_commits_are_there_for_their_own_handle_at_once_and_for_another_before_it_reads() {
     let directory = tempfile::tempdir().unwrap();
@@ -293,8 +302,8 @@ fn late_commits_are_there_for_their_own_handle_at_once_and_for_another_before_it
     handle.let_commits_be_late(true);
     for number in 0_u32..2000 {
         let bytes = number.to_be_bytes();
-        put(&mut handle, b"k", &bytes).unwrap();
-        put(&mut handle, &bytes, b"of its own").unwrap();
+        put_among_others(&mut handle, b"k", &bytes).unwrap();
+        put_among_others(&mut handle, &bytes, b"of its own").unwrap();
         assert_eq!(get(&mut handle, b"k").as_deref(), Some(bytes.as_slice()));
         if number % 100 == 0 {
             assert_eq!(get(&mut handle, &bytes).as_deref(), Some(b"of its own".as_slice()), "RocksDB is asked for it");
@@ -316,7 +325,7 @@ fn late_commits_are_in_the_log_once_the_store_is_settled() {
     let mut handle = store.handle();
     handle.let_commits_be_late(true);
     for round in 0_u32..20 {
-        (0_u32..50).for_each(|number| put(&mut handle, &number.to_be_bytes(), &round.to_be_bytes()).unwrap());
+        (0_u32..50).for_each(|number| put_among_others(&mut handle, &number.to_be_bytes(), &round.to_be_bytes()).unwrap());
         handle.settle().unwrap();
         // What is on the disk now, as a crash would leave it.
         let copy = copies.path().join(round.to_string());
@@ -345,8 +354,7 @@ fn a_late_commit_that_fails_is_told_when_the_store_is_settled_and_is_not_seen_ag
     std::fs::rename(&path, &moved).unwrap();
     let mut failure = None;
     for number in 0_u32..2000 {
-        let filled = (0_u32..10).try_for_each(|more| put(&mut handle, &(10 * number + more).to_be_bytes(), &[1; 1000]));
-        let put = filled.and_then(|()| put(&mut handle, b"k", &number.to_be_bytes()));
+        let put = put_among_others(&mut handle, b"k", &number.to_be_bytes());
         if let Err(error) = put.and(handle.settle()) {
             failure = Some(error);
             break;

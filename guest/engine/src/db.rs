@@ -218,11 +218,12 @@ impl<'t> Db<'t, '_> {
     }
 
     fn search_unless_known(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
-        if let Some(found) = self.last_found.get(self.transaction.generation(), at, kind) {
+        let heads = self.layout.heads();
+        if let Some(found) = self.last_found.get(self.transaction.generation(heads), at, kind) {
             return Ok(found.clone());
         }
         let found = self.layout.find(self.transaction, at, kind)?;
-        self.last_found.keep(self.transaction.generation(), at, kind, found.as_ref());
+        self.last_found.keep(self.transaction.generation(heads), at, kind, found.as_ref());
         Ok(found)
     }
 
@@ -312,8 +313,8 @@ impl<'t> Db<'t, '_> {
         }
         self.check_expiry(old, new)?;
         self.layout.write(self.transaction, at, old, new.map_or(New::Nothing, New::Value), self.now_ms)?;
-        if let Some(new) = new.filter(|_| self.layout.finds_what_was_written()) {
-            self.last_found.keep(self.transaction.generation(), at, new.kind(), Some(new));
+        if let (true, Some(new), heads @ Some(_)) = (self.last_found.is_on(), new, self.layout.heads()) {
+            self.last_found.keep(self.transaction.generation(heads), at, new.kind(), Some(new));
         }
         if old.is_none() && new.is_some() {
             self.notify(Classes::NEW, "new", at);

@@ -16,7 +16,7 @@ struct Search {
     /// Kept, so that nothing else comes to the same place in memory.
     lock_key: Bytes,
     kind: Kind,
-    /// That of the transaction at the time.
+    /// That of the transaction at the time, see [`crate::layout::Layout::heads`].
     generation: u64,
     found: Option<Meta>,
 }

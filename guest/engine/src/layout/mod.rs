@@ -285,9 +285,10 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
-    /// Whether [`Layout::find`] gives what [`Layout::write`] was given, whole and for any kind: then it need not be asked.
-    fn finds_what_was_written(&self) -> bool {
-        false
+    /// The keyspace that [`Layout::find`] looks into, where it looks into no other and gives what [`Layout::write`] was given, whole and for
+    /// any kind: it need not be asked then before that keyspace changes.
+    fn heads(&self) -> Option<Keyspace> {
+        None
     }
 
     /// Takes the string that was just stored for a text, even if it looks like a number: it was put together from pieces (APPEND, SETRANGE).

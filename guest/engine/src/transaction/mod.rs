@@ -372,10 +372,10 @@ impl<'s> Transaction<'s> {
         }
     }
 
-    /// As long as it is the same, every record is as it was.
+    /// As long as it is the same, every record is as it was: of a keyspace, or of all.
     #[must_use]
-    pub fn generation(&self) -> u64 {
-        self.memory.overlay.generation()
+    pub fn generation(&self, keyspace: Option<Keyspace>) -> u64 {
+        self.memory.overlay.generation(keyspace)
     }
 
     /// Whether nothing has been changed so far.

@@ -44,6 +44,8 @@ struct Layer {
     points: Sorted,
     /// Ranges deleted before the points that now lie in them were set, in the order of deletion.
     cleared: Vec<KeyRange>,
+    /// Counts every step, also those that take others back.
+    generation: u64,
 }
 
 impl Layer {
@@ -63,8 +65,6 @@ pub struct Overlay {
     /// By keyspace. Some may be empty.
     layers: Vec<Layer>,
     bytes: usize,
-    /// Counts every step, also those that take others back.
-    generation: u64,
 }
 
 fn point(log: &[Change], number: usize) -> Option<&Point> {
@@ -105,9 +105,9 @@ impl Overlay {
         self.log.len()
     }
 
-    /// As long as it is the same, nothing has been changed or taken back.
-    pub fn generation(&self) -> u64 {
-        self.generation
+    /// As long as it is the same, nothing has been changed or taken back: in a keyspace, or in none of them.
+    pub fn generation(&self, keyspace: Option<Keyspace>) -> u64 {
+        self.layers.iter().filter(|layer| keyspace.is_none_or(|own| layer.keyspace == own)).map(|layer| layer.generation).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -137,7 +137,7 @@ impl Overlay {
     fn layer_mut(layers: &mut Vec<Layer>, keyspace: Keyspace, order: impl FnOnce() -> Order) -> Option<&mut Layer> {
         let at = layers.partition_point(|layer| layer.keyspace < keyspace);
         if layers.get(at).is_none_or(|layer| layer.keyspace != keyspace) {
-            layers.insert(at, Layer { keyspace, order: order(), points: Sorted::default(), cleared: Vec::new() });
+            layers.insert(at, Layer { keyspace, order: order(), points: Sorted::default(), cleared: Vec::new(), generation: 0 });
         }
         layers.get_mut(at)
     }
@@ -158,9 +158,9 @@ impl Overlay {
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
-        let Self { log, layers, bytes, generation } = self;
-        *generation += 1;
+        let Self { log, layers, bytes } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
+        layer.generation += 1;
         let sort_key = match layer.order.sort_key(&key) {
             Cow::Borrowed(_) => None,
             Cow::Owned(sort_key) => Some(Bytes::from(sort_key)),
@@ -177,9 +177,9 @@ impl Overlay {
     }
 
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
-        let Self { log, layers, generation, .. } = self;
-        *generation += 1;
+        let Self { log, layers, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
+        layer.generation += 1;
         // The start of a range is always part of it here, as in a batch.
         let places = places(log, layer, &range, false);
         let inside: Vec<usize> = layer.points.range(places).collect();
@@ -192,12 +192,12 @@ impl Overlay {
 
     /// Takes the last steps back, until the log has no more than `steps`.
     pub fn undo_to(&mut self, steps: usize) {
-        let Self { log, layers, generation, .. } = self;
-        *generation += 1;
+        let Self { log, layers, .. } = self;
         while log.len() > steps {
             let Some(change) = log.pop() else { return };
             let (Change::Point(Point { keyspace, .. }) | Change::Cleared(keyspace, _)) = change;
             let Some(layer) = layers.iter_mut().find(|layer| layer.keyspace == keyspace) else { return };
+            layer.generation += 1;
             match change {
                 Change::Point(undone) => {
                     // The log does not have the point any more: it is the one that is not found there.
@@ -256,8 +256,8 @@ impl Overlay {
     pub fn clear(&mut self) {
         self.log.clear();
         self.bytes = 0;
-        self.generation += 1;
         for layer in &mut self.layers {
+            layer.generation += 1;
             layer.points.clear();
             layer.cleared.clear();
         }

@@ -191,17 +191,22 @@ fn a_random_overlay_reads_like_a_map_in_every_order() {
 fn a_generation_ends_with_each_change_and_when_changes_are_taken_back() {
     let (mut store, keyspace) = seeded(&["a", "b"]);
     let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
-    let mut generations = vec![transaction.generation()];
+    let mut generations = vec![transaction.generation(None)];
     let savepoint = transaction.savepoint();
     transaction.put(keyspace, "b".into(), "new".into()).unwrap();
-    generations.push(transaction.generation());
+    generations.push(transaction.generation(None));
     transaction.delete(keyspace, "a".into()).unwrap();
-    generations.push(transaction.generation());
+    generations.push(transaction.generation(None));
     transaction.delete_range(keyspace, KeyRange::between(b"a", b"c")).unwrap();
-    generations.push(transaction.generation());
+    generations.push(transaction.generation(None));
     transaction.undo_to(savepoint);
-    generations.push(transaction.generation());
+    generations.push(transaction.generation(None));
     assert!(generations.is_sorted_by(|before, after| before < after), "{generations:?}");
     transaction.get(keyspace, &"a".into()).unwrap();
-    assert_eq!(Some(&transaction.generation()), generations.last());
+    assert_eq!(Some(&transaction.generation(None)), generations.last());
+    let of_another = transaction.generation(Some(Keyspace(keyspace.0 + 1)));
+    let of_its_own = transaction.generation(Some(keyspace));
+    transaction.put(keyspace, "b".into(), "new".into()).unwrap();
+    assert_eq!(transaction.generation(Some(Keyspace(keyspace.0 + 1))), of_another);
+    assert!(transaction.generation(Some(keyspace)) > of_its_own);
 }

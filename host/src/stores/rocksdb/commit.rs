@@ -3,7 +3,7 @@
 use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
-use super::late::LateWriter;
+use super::late::{LEAST_OPERATIONS, LateWriter};
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
 use super::{LIMITS, Shared, read_error};
@@ -41,7 +41,8 @@ impl State<'_> {
         self.create_absent(batch)?;
         let writes = self.writes(batch)?;
         let exclusive = open.kind == Kind::Exclusive;
-        let may_be_late = self.may_be_late && !exclusive && writes.deleted.is_empty() && self.is_alone();
+        let is_worth_it = batch.len() >= LEAST_OPERATIONS && writes.deleted.is_empty();
+        let may_be_late = self.may_be_late && is_worth_it && !exclusive && self.is_alone();
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
         let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
         let changing = shared.cache.as_ref().map(|cache| cache.change(writes.changes));

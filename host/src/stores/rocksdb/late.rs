@@ -14,11 +14,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, SyncSender};
 use std::thread::{Builder, JoinHandle};
 
+/// Fewer operations are written in less time than it takes to wake a thread.
+pub const LEAST_OPERATIONS: u64 = 32;
 /// How many batches wait for the one that is being written: one that is ready when it is done.
-const WAITING: usize = 1;
+const MOST_WAITING: usize = 1;
 
 /// The writes that are on their way to a database: they have numbers, and are done in their order.
 #[derive(Debug, Default)]
@@ -59,10 +60,63 @@ impl OnTheirWay {
     }
 }
 
+/// Writes that wait for the thread. Unlike the library's channels it does not spin: the processor has better things to do.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    writes: VecDeque<Write>,
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Adds a write as soon as there is room. It is dropped where nobody takes any more.
+    fn add(&self, write: Write) {
+        let mut state = self.state.lock();
+        while state.writes.len() >= MOST_WAITING && !state.is_closed {
+            self.changed.wait(&mut state);
+        }
+        if !state.is_closed {
+            state.writes.push_back(write);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next write; `None` once the queue is closed and empty.
+    fn take(&self) -> Option<Write> {
+        let mut state = self.state.lock();
+        while state.writes.is_empty() && !state.is_closed {
+            self.changed.wait(&mut state);
+        }
+        self.changed.notify_all();
+        state.writes.pop_front()
+    }
+
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Closes a queue and drops what is in it, when the thread that takes from it ends, however it does.
+struct Taker(Arc<Queue>);
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        self.0.close();
+        let left = std::mem::take(&mut self.0.state.lock().writes);
+        drop(left);
+    }
+}
+
 /// The thread of a handle. Dropping it waits for its writes.
 pub struct LateWriter {
     shared: Arc<Shared>,
-    writes: Option<SyncSender<Write>>,
+    queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
     /// Writes that were on their way lately: their numbers, and the hashes of their records, in order.
     lately: VecDeque<(u64, Vec<u64>)>,
@@ -74,9 +128,14 @@ impl LateWriter {
     /// # Errors
     /// Where the system gives no thread.
     pub fn start(shared: &Arc<Shared>) -> io::Result<Self> {
-        let (writes, waiting) = mpsc::sync_channel(WAITING);
-        let thread = Builder::new().name("orbweaver-write".into()).spawn(move || waiting.into_iter().for_each(Write::run))?;
-        Ok(Self { shared: Arc::clone(shared), writes: Some(writes), thread: Some(thread), lately: VecDeque::new() })
+        let queue = Arc::<Queue>::default();
+        let taker = Taker(Arc::clone(&queue));
+        let thread = Builder::new().name("orbweaver-write".into()).spawn(move || {
+            while let Some(write) = taker.0.take() {
+                write.run();
+            }
+        })?;
+        Ok(Self { shared: Arc::clone(shared), queue, thread: Some(thread), lately: VecDeque::new() })
     }
 
     /// Whether the record of that hash may be among what is on its way.
@@ -87,20 +146,20 @@ impl LateWriter {
 
     /// Has a batch written behind those before it, of records that have these hashes.
     pub fn write(&mut self, batch: WriteBatch, mut hashes: Vec<u64>) {
-        let (Some(database), Some(writes)) = (self.shared.databases.first(), &self.writes) else { return };
+        let Some(database) = self.shared.databases.first() else { return };
         while self.lately.front().is_some_and(|(number, _)| database.on_their_way.is_done(*number)) {
             self.lately.pop_front();
         }
         hashes.sort_unstable();
         self.lately.push_back((database.on_their_way.add(), hashes));
         // Where the thread has gone, the write says so when it is dropped.
-        let _gone = writes.send(Write { shared: Arc::clone(&self.shared), batch: Some(batch), is_over: false });
+        self.queue.add(Write { shared: Arc::clone(&self.shared), batch: Some(batch), is_over: false });
     }
 }
 
 impl Drop for LateWriter {
     fn drop(&mut self) {
-        drop(self.writes.take());
+        self.queue.close();
         // A panic of the thread has been reported by the thread itself.
         let _ended = self.thread.take().map(JoinHandle::join);
     }

@@ -226,8 +226,8 @@ impl Layout for Orbweaver {
         Ok(transaction.set((self.meta, key.clone()), new.map(records::encode_meta))?)
     }
 
-    fn finds_what_was_written(&self) -> bool {
-        true
+    fn heads(&self) -> Option<Keyspace> {
+        Some(self.meta)
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {
