@@ -4,6 +4,7 @@
 //! prefix that has every acknowledged command in it. A command that is half there fits no prefix.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use orbweaver_engine::resp::Value;
 
@@ -36,13 +37,21 @@ pub struct Writer {
     rng: fastrand::Rng,
     /// Every value that is written is another one.
     sequence: u64,
+    /// How many commands it sends at once.
+    at_once: Range<usize>,
 }
 
 impl Writer {
     /// A writer whose keys begin with `name`, different for each writer of a server.
     #[must_use]
     pub fn new(name: &str, seed: u64) -> Self {
-        Self { name: name.to_owned(), rng: fastrand::Rng::with_seed(seed), sequence: 0 }
+        Self { name: name.to_owned(), rng: fastrand::Rng::with_seed(seed), sequence: 0, at_once: 1..6 }
+    }
+
+    /// The writer, with pipelines of so many commands.
+    #[must_use]
+    pub fn with_pipelines_of(self, at_once: Range<usize>) -> Self {
+        Self { at_once, ..self }
     }
 
     /// Writes to the server at `address` until it is gone.
@@ -56,7 +65,7 @@ impl Writer {
     fn write(&mut self, address: SocketAddr, sent: &mut Sent) -> std::io::Result<()> {
         let mut client = Client::connect(address)?;
         loop {
-            let batch: Vec<Args> = (0..self.rng.usize(1..6)).flat_map(|_| self.commands()).collect();
+            let batch: Vec<Args> = (0..self.rng.usize(self.at_once.clone())).flat_map(|_| self.commands()).collect();
             let request: Vec<u8> = batch.iter().flat_map(|command| encode_command(command)).collect();
             sent.commands.extend(batch);
             client.send_raw(&request)?;

@@ -4,6 +4,7 @@
 //! `--durability` must keep everything here. That `always` syncs before it acknowledges is tested beside the store.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,13 +85,20 @@ fn assert_kept(client: &mut Client, models: &mut [Model], life: &Life) {
     assert!(told == 0 || (told..=told + unheard).contains(&shared), "told {told}, found {shared}");
 }
 
+/// How many commands a writer sends at once.
+const FEW: Range<usize> = 1..6;
+/// So many are several groups, of which one is written while the next one runs.
+const MANY: Range<usize> = 200..500;
+
 /// The same directory goes through all rounds.
-fn assert_nothing_is_lost(durability: &str, rounds: usize, end: End) {
+fn assert_nothing_is_lost(durability: &str, rounds: usize, end: End, at_once: Range<usize>) {
     let dir = TempDir::new().expect("a temporary directory");
     let dir = dir.path().join("data");
     let mut rng = fastrand::Rng::with_seed(u64::try_from(rounds).expect("few"));
     let names: Vec<String> = (0..WRITERS).map(|index| format!("writer{index}")).collect();
-    let mut writers: Vec<Writer> = names.iter().map(|name| Writer::new(name, rng.u64(..))).collect();
+    let writer = |(name, seed): (&String, u64)| Writer::new(name, seed).with_pipelines_of(at_once.clone());
+    let seeds: Vec<u64> = names.iter().map(|_| rng.u64(..)).collect();
+    let mut writers: Vec<Writer> = names.iter().zip(seeds).map(writer).collect();
     let mut models: Vec<Model> = names.iter().map(|name| Model::new(name)).collect();
     let (mut acknowledged, mut cut_off) = (0, 0);
     let mut server = OrbweaverServer::start(&dir, &["--durability", durability]);
@@ -112,23 +120,28 @@ fn assert_nothing_is_lost(durability: &str, rounds: usize, end: End) {
 
 #[test]
 fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
-    assert_nothing_is_lost("always", 100, End::Kill);
+    assert_nothing_is_lost("always", 100, End::Kill, FEW);
 }
 
 #[test]
 fn a_kill_of_the_process_alone_loses_nothing_with_fsync_every_second() {
-    assert_nothing_is_lost("everysec", 15, End::Kill);
+    assert_nothing_is_lost("everysec", 15, End::Kill, FEW);
 }
 
 #[test]
 fn a_kill_of_the_process_alone_loses_nothing_without_fsync() {
-    assert_nothing_is_lost("os", 15, End::Kill);
+    assert_nothing_is_lost("os", 15, End::Kill, FEW);
+}
+
+#[test]
+fn a_kill_amid_long_pipelines_loses_nothing_that_was_acknowledged() {
+    assert_nothing_is_lost("everysec", 20, End::Kill, MANY);
 }
 
 #[test]
 fn a_server_that_is_told_to_stop_keeps_everything() {
     for durability in ["always", "everysec", "os"] {
-        assert_nothing_is_lost(durability, 5, End::Terminate);
+        assert_nothing_is_lost(durability, 5, End::Terminate, FEW);
     }
 }
 

@@ -281,6 +281,8 @@ impl RocksHandle {
 impl Drop for RocksHandle {
     fn drop(&mut self) {
         self.rollback();
+        // Before another handle is the only one. Nobody is left who could be told of a failure, which poisons the store.
+        let _settled = self.settle();
         self.session.borrow_owner().shared.handles.fetch_sub(1, Ordering::SeqCst);
     }
 }
