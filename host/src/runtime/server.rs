@@ -393,8 +393,9 @@ impl Orbweaver {
     }
 }
 
-/// The outcome of deliveries that have ended badly: each is told the error, and closed.
+/// The outcome of deliveries that have ended badly: each is told the error, in one line, and closed.
 fn all_closed(deliveries: &[Delivery<'_>], error: &str) -> Outcome {
+    let error = error.replace(['\r', '\n'], " ");
     let mut outcome = Outcome::default();
     for delivery in deliveries {
         outcome.push(closed(*delivery), &[format!("-ERR {error}\r\n").as_bytes()]);

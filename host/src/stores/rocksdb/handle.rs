@@ -133,7 +133,8 @@ impl<'db> State<'db> {
 
     /// As [`State::view`], to read these keys alone: late commits that do not change them need not be waited for.
     fn view_of<'s, 'k>(&'s self, keyspace: &'s OpenKeyspace<'db>, keys: impl IntoIterator<Item = &'k [u8]>) -> Option<View<'s, 'db>> {
-        let (Some(writer), Some(cache), Some(space)) = (&self.late_writer, &self.shared.cache, keyspace.cached) else {
+        let writer = self.late_writer.as_ref().filter(|writer| !writer.is_idle());
+        let (Some(writer), Some(cache), Some(space)) = (writer, &self.shared.cache, keyspace.cached) else {
             return self.view(keyspace);
         };
         if keys.into_iter().any(|bytes| writer.is_on_its_way(cache.hash(&Name { space, bytes }))) {

@@ -138,6 +138,12 @@ impl LateWriter {
         Ok(Self { shared: Arc::clone(shared), queue, thread: Some(thread), lately: VecDeque::new() })
     }
 
+    /// Whether nothing is on its way.
+    pub fn is_idle(&self) -> bool {
+        let Some(database) = self.shared.databases.first() else { return true };
+        self.lately.back().is_none_or(|(number, _)| database.on_their_way.is_done(*number))
+    }
+
     /// Whether the record of that hash may be among what is on its way.
     pub fn is_on_its_way(&self, hash: u64) -> bool {
         let Some(database) = self.shared.databases.first() else { return false };
