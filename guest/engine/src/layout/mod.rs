@@ -23,7 +23,7 @@ pub mod pass;
 pub mod ranks;
 pub mod records;
 
-pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, Meta, lock_key};
+pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, Meta, VisitField, lock_key};
 pub use open::{NAMES, open};
 
 use crate::error::{Error, Result};
@@ -35,8 +35,9 @@ use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
 use lists::{ListAlgorithm, ListHead};
 use ranks::RankRecords;
-use records::{LentRecord, Record, Records};
+use records::{LentRecord, Record, Records, Walk};
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 /// A key of a store, with its keyspace.
 pub type RecordKey = (Keyspace, Bytes);
@@ -370,6 +371,27 @@ pub trait Layout {
         Ok(Some(LentField { name, expire_at_ms: found.expire_at_ms, value }))
     }
 
+    /// Hands the fields that a walk over [`Layout::fields`] has still to come to `visit`, each with its value and its expiry, but those
+    /// whose time is past. (One call for all of them: one of [`Layout::lend_field`] for each, from outside, costs as much as the rest.)
+    ///
+    /// # Errors
+    /// As [`Walk::each`].
+    fn each_field(
+        &self,
+        transaction: &mut Transaction<'_>,
+        hash: &Collection,
+        walk: &mut Walk,
+        now_ms: u64,
+        visit: &mut VisitField<'_>,
+    ) -> Result<()> {
+        walk.each(transaction, |record| {
+            if let Some(field) = self.lend_field(hash, record)?.filter(|field| !field.is_expired(now_ms)) {
+                visit(&field.name, &field.value, field.expire_at_ms);
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
     /// The index of the fields that expire; `None` where the layout cannot hold expiries of fields.
     fn field_index(&self) -> Option<&dyn FieldIndex> {
         None
@@ -415,6 +437,17 @@ pub trait Layout {
         self.decode_member(&record.to_record().key).map(|member| Cow::Owned(member.into()))
     }
 
+    /// As [`Layout::each_field`], the members of a walk over [`Layout::members`].
+    ///
+    /// # Errors
+    /// As [`Walk::each`].
+    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+        walk.each(transaction, |record| {
+            visit(&self.lend_member(record)?);
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
     /// Changes a sorted set's member from one score to another; `None`: it is not there. `record` is its record. NaN is no score.
     ///
     /// # Errors
@@ -456,6 +489,19 @@ pub trait Layout {
     /// Corrupt records.
     fn lend_scored<'r>(&self, record: LentRecord<'r>) -> Result<(f64, Cow<'r, [u8]>)> {
         self.decode_scored(&record.to_record()).map(|(score, member)| (score, Cow::Owned(member.into())))
+    }
+
+    /// As [`Layout::each_field`], the members of a walk over [`Layout::scores`] with their scores, until `visit` breaks off.
+    ///
+    /// # Errors
+    /// As [`Walk::each`].
+    fn each_scored(
+        &self,
+        transaction: &mut Transaction<'_>,
+        walk: &mut Walk,
+        visit: &mut dyn FnMut(&[u8], f64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        walk.each(transaction, |record| self.lend_scored(record).map(|(score, member)| visit(&member, score)))
     }
 
     /// What lists do.

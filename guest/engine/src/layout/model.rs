@@ -218,6 +218,9 @@ pub struct LentField<'r> {
     pub value: Cow<'r, [u8]>,
 }
 
+/// What is done with a field that is only looked at: its name, its value, and its expiry as in [`FieldValue`].
+pub type VisitField<'v> = dyn FnMut(&[u8], &[u8], Option<u64>) + 'v;
+
 /// Which space each db number stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {

@@ -14,6 +14,26 @@ pub enum Protocol {
 /// What a bulk string has around its bytes at most: a marker, the digits of its length, and two ends of lines.
 const MAX_FRAME_BYTES: usize = 25;
 
+/// For each number below 256 the line that has it behind a marker, in little-endian bytes: room for the marker, the digits, the end of
+/// the line, and in the last byte how long that is. A header is one word to write then, whatever its length.
+static SHORT_LINES: [u64; 256] = short_lines();
+
+const fn short_lines() -> [u64; 256] {
+    let mut lines = [0; 256];
+    let (mut left, mut number): (&mut [u64], u64) = (&mut lines, 0);
+    while let Some((line, behind)) = left.split_first_mut() {
+        let (mut digits, mut count, mut rest) = (0, 0, number);
+        while count == 0 || rest > 0 {
+            digits = (digits << 8) | (rest % 10 + b'0' as u64);
+            (count, rest) = (count + 1, rest / 10);
+        }
+        let end = u16::from_le_bytes(*b"\r\n") as u64;
+        *line = ((digits | (end << (8 * count))) << 8) | ((count + 3) << 56);
+        (left, number) = (behind, number + 1);
+    }
+    lines
+}
+
 /// Encoded replies, appended one after the other.
 ///
 /// The caller keeps to the lengths that it announces: after [`Reply::array`] of 2, two values follow.
@@ -269,15 +289,11 @@ impl Reply {
     #[inline(always)]
     fn header(&mut self, marker: u8, number: impl itoa::Integer + TryInto<u8>) {
         // Most are short: these are appended at once, without a formatter.
-        match number.try_into() {
-            Ok(digit @ 0..10) => self.bytes.extend_from_slice(&[marker, b'0' + digit, b'\r', b'\n']),
-            Ok(two @ 10..100) => self.bytes.extend_from_slice(&[marker, b'0' + two / 10, b'0' + two % 10, b'\r', b'\n']),
-            Ok(three) => {
-                let (hundreds, rest) = (three / 100, three % 100);
-                self.bytes.extend_from_slice(&[marker, b'0' + hundreds, b'0' + rest / 10, b'0' + rest % 10, b'\r', b'\n']);
-            }
-            Err(_) => self.long_header(marker, itoa::Buffer::new().format(number)),
-        }
+        let line = number.try_into().ok().and_then(|short| SHORT_LINES.get(usize::from(short)));
+        let Some(line) = line else { return self.long_header(marker, itoa::Buffer::new().format(number)) };
+        let end = self.bytes.len().saturating_add(usize::from(line.to_le_bytes()[7]));
+        self.bytes.extend_from_slice(&(line | u64::from(marker)).to_le_bytes());
+        self.bytes.truncate(end);
     }
 
     fn long_header(&mut self, marker: u8, digits: &str) {
@@ -335,6 +351,15 @@ mod tests {
         for (row, (append, resp2, resp3)) in table.iter().enumerate() {
             assert_eq!(encoded(Protocol::Resp2, append), *resp2, "row {row}");
             assert_eq!(encoded(Protocol::Resp3, append), *resp3, "row {row}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_length_have_headers() {
+        for number in (0..1100).chain([9999, 10_000, u32::MAX]) {
+            assert_eq!(encoded(Protocol::Resp2, |r| r.length(number.into())), format!(":{number}\r\n"));
+            assert_eq!(encoded(Protocol::Resp2, |r| r.array(number.try_into().unwrap())), format!("*{number}\r\n"));
+            assert_eq!(encoded(Protocol::Resp2, |r| r.integer(-1 - i64::from(number))), format!(":-{}\r\n", u64::from(number) + 1));
         }
     }
 

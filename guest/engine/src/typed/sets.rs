@@ -102,12 +102,12 @@ impl Action {
             Self::Contains(member) => Outcome::Flag(sets::has(db, at, member)?),
             Self::ContainsMany(members) => Outcome::Flags(sets::contains(db, at, members)?),
             Self::Members => {
-                sets::each(db, at, |member| list.push(member))?;
+                sets::each(db, at, &mut |member| list.push(member))?;
                 Outcome::List(list)
             }
             Self::Count => Outcome::Count(sets::len(db, at)?),
             Self::Pop(count) => {
-                sets::pop(db, at, *count, |member| list.push(member))?;
+                sets::pop(db, at, *count, &mut |member| list.push(member))?;
                 Outcome::List(list)
             }
             Self::Random(draw) => {

@@ -14,13 +14,12 @@ use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
 use crate::layout::records::Record;
-use crate::layout::{Collection, FieldValue, KeyAt, Kind, LentField, Meta, Names, RecordKey, field_expiry};
+use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, Names, RecordKey, VisitField, field_expiry};
 use crate::number::{LongDouble, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
 use change::Change;
-use std::ops::ControlFlow;
 
 pub(crate) const VALUE_NOT_AN_INTEGER: Error = Error::client("ERR hash value is not an integer");
 pub(crate) const VALUE_NOT_A_FLOAT: Error = Error::client("ERR hash value is not a float");
@@ -65,25 +64,18 @@ pub fn get_many(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<
 /// # Errors
 /// See the module.
 pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-    each_field(db, at, |field| visit(&field.name, &field.value))
+    each_field(db, at, &mut |name, value, _| visit(name, value))
 }
 
 /// As [`each`], with the expiries of the fields.
 ///
 /// # Errors
 /// See the module.
-pub fn each_field(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&LentField<'_>)) -> Result<()> {
+pub fn each_field(db: &mut Db, at: &KeyAt, visit: &mut VisitField<'_>) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
     let expected = usize::try_from(hash.count).unwrap_or(usize::MAX);
     let mut walk = db.layout.fields(at, &hash, &Names::ALL).walk(Direction::Forward, expected);
-    let (layout, now_ms) = (db.layout, db.now_ms);
-    walk.each(db.transaction, |record| {
-        match layout.lend_field(&hash, record)? {
-            Some(field) if !field.is_expired(now_ms) => visit(&field),
-            _ => {}
-        }
-        Ok(ControlFlow::Continue(()))
-    })
+    db.layout.each_field(db.transaction, &hash, &mut walk, db.now_ms, visit)
 }
 
 /// Sets fields, the last value of a field that comes more than once; they lose their expiries. Returns how many fields are new.

@@ -12,7 +12,6 @@ use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey, records};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
-use std::ops::ControlFlow;
 
 /// The records of a larger set that is popped as a whole are left to the sweep.
 const MAX_REMOVED_SINGLY: u64 = 1024;
@@ -54,14 +53,10 @@ pub fn has(db: &mut Db, at: &KeyAt, member: &[u8]) -> Result<bool> {
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&[u8])) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let Walk(mut walk) = Walk::new(db, at, set);
-    let layout = db.layout;
-    walk.each(db.transaction, |record| {
-        visit(&layout.lend_member(record)?);
-        Ok(ControlFlow::Continue(()))
-    })
+    db.layout.each_member(db.transaction, &mut walk, visit)
 }
 
 /// Adds members. Returns how many are new; a member that comes more than once counts once.
@@ -136,7 +131,7 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&[u8]))
 ///
 /// # Errors
 /// See the module.
-pub fn pop(db: &mut Db, at: &KeyAt, count: u64, mut visit: impl FnMut(&[u8])) -> Result<()> {
+pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
     let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
         each(db, at, visit)?;

@@ -153,7 +153,7 @@ fn elements(db: &mut Db, at: &KeyAt, collection: Collection, ranks: std::ops::Ra
             let selection = Selection { direction, ..Selection::all_of(Range::Ranks(first, last)) };
             ranges::each(db, at, &selection, |member, _| elements.push(Bytes::copy_from_slice(member)))?;
         }
-        _ => sets::each(db, at, |member| elements.push(Bytes::copy_from_slice(member)))?,
+        _ => sets::each(db, at, &mut |member| elements.push(Bytes::copy_from_slice(member)))?,
     }
     Ok(elements)
 }

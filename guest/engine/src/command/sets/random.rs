@@ -19,7 +19,7 @@ pub fn spop(context: &mut Context, reply: &mut Reply) -> Result<()> {
         return set_of(reply, |member| sets::pop(&mut context.db, &at, count, member));
     }
     let mut popped = None;
-    sets::pop(&mut context.db, &at, 1, |member| popped = Some(member.to_vec()))?;
+    sets::pop(&mut context.db, &at, 1, &mut |member| popped = Some(member.to_vec()))?;
     reply_value(reply, popped.as_deref());
     Ok(())
 }

@@ -196,12 +196,11 @@ fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(&[u8], f
     if limit == 0 {
         return Ok(());
     }
-    let (layout, mut left) = (db.layout, limit);
-    walk.each(db.transaction, |record| {
-        let (score, member) = layout.lend_scored(record)?;
-        visit(&member, score);
+    let mut left = limit;
+    db.layout.each_scored(db.transaction, walk, &mut |member, score| {
+        visit(member, score);
         left -= 1;
-        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
 }
 
@@ -216,23 +215,22 @@ fn pass_members(
     mut visit: impl FnMut(&[u8], f64),
 ) -> Result<()> {
     let Selection { offset, limit, .. } = *selection;
-    let (layout, mut position) = (db.layout, None::<u64>);
-    walk.each(db.transaction, |record| {
-        let (score, member) = layout.lend_scored(record)?;
+    let mut position = None::<u64>;
+    db.layout.each_scored(db.transaction, walk, &mut |member, score| {
         let here = match position {
-            None if !begins(&member) => return Ok(ControlFlow::Continue(())),
-            None if !goes_on(&member) => return Ok(ControlFlow::Break(())),
+            None if !begins(member) => return ControlFlow::Continue(()),
+            None if !goes_on(member) => return ControlFlow::Break(()),
             None => 0,
             Some(before) => before.saturating_add(1),
         };
         position = Some(here);
         if here >= offset {
-            if here - offset >= limit || !goes_on(&member) {
-                return Ok(ControlFlow::Break(()));
+            if here - offset >= limit || !goes_on(member) {
+                return ControlFlow::Break(());
             }
-            visit(&member, score);
+            visit(member, score);
         }
-        Ok(ControlFlow::Continue(()))
+        ControlFlow::Continue(())
     })
 }
 
