@@ -57,6 +57,9 @@ impl State<'_> {
         if let Some(changing) = changing {
             changing.finish(number, written.is_ok());
         }
+        if may_be_late {
+            shared.forget_unwritten();
+        }
         drop(publishing);
         written?;
         shared.deleted.add(writes.deleted);

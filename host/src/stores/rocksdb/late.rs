@@ -182,10 +182,13 @@ struct Write {
 impl Write {
     fn run(mut self) {
         let database = self.shared.databases.first().and_then(Database::get_at_once);
-        if let (Some(db), Some(batch), None) = (database, self.batch.take(), self.shared.poison.get())
-            && let Err(error) = db.write_opt(batch, &self.shared.write)
-        {
-            self.shared.fail_late(error.as_ref());
+        let written = match (self.shared.poison.get(), database, self.batch.take()) {
+            (Some(text), ..) => Err(text.clone()),
+            (None, Some(db), Some(batch)) => db.write_opt(batch, &self.shared.write).map_err(String::from),
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            self.shared.fail_late(&error);
         }
         self.is_over = true;
     }
@@ -203,10 +206,17 @@ impl Drop for Write {
 }
 
 impl Shared {
-    /// Poisons the store, and forgets what the cache has of commits that were not written.
+    /// Poisons the store, and then forgets what the cache has of commits that were not written.
     fn fail_late(&self, error: &str) {
         self.poison(error);
-        if let Some(cache) = &self.cache {
+        self.forget_unwritten();
+    }
+
+    /// Forgets what the cache has of commits up to now, if a write has failed. Asked by whoever has put a late commit there: it may have
+    /// failed before that.
+    pub(super) fn forget_unwritten(&self) {
+        if let (Some(cache), Some(_)) = (&self.cache, self.poison.get()) {
+            self.revisions.start();
             let everything = Change::Range { space: 0, start: &[], end: &[] };
             cache.change([everything]).finish(self.revisions.finish(std::iter::empty(), false), false);
         }
