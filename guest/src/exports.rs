@@ -2,8 +2,8 @@
 
 use crate::bindings::exports::orbweaver::engine::{control, maintenance, resp};
 use crate::bindings::orbweaver::engine::log;
-use crate::environment::Wasi;
-use crate::store::HostStore;
+use crate::environment::{self, Wasi};
+use crate::store::{self, HostStore};
 use bytes::Bytes;
 use orbweaver_engine::layout::anatomy::{Anatomy, Run};
 use orbweaver_engine::session::{Answer, BLOCKED, Delivery, Engine, Outcome};
@@ -51,25 +51,16 @@ impl resp::Guest for Orbweaver {
     }
 
     fn exchange(input: Vec<u8>, deliveries: Vec<resp::Delivery>) -> resp::Outcome {
-        let input = Bytes::from(input);
-        let mut start = 0;
-        let cut = |delivery: &resp::Delivery| {
-            let end = usize::try_from(delivery.end).unwrap_or(usize::MAX).clamp(start, input.len());
-            let piece = input.slice(start..end);
-            start = end;
-            Delivery { connection: delivery.connection, input: piece }
-        };
-        let deliveries: Vec<Delivery> = deliveries.iter().map(cut).collect();
-        let mut outcome = with_engine(|engine| engine.exchange_once(&deliveries)).unwrap_or_default();
-        // Of a single answer it is taken as it is.
-        let several = outcome.answers.get(1..).unwrap_or_default().iter().map(|answer| answer.output.len()).sum::<usize>();
-        let mut output = Vec::new();
-        if several > 0 {
-            output.reserve_exact(several + outcome.answers.first().map_or(0, |first| first.output.len()));
-        }
-        let answers = std::mem::take(&mut outcome.answers).into_iter().map(|answer| flatten(answer, &mut output)).collect();
-        let Outcome { wake_after_ms, shutdown, for_peers, .. } = outcome;
-        resp::Outcome { answers, output, wake_after_ms, shutdown, for_peers }
+        exchange(&several(input, &deliveries))
+    }
+
+    fn exchange_at(now_us: u64, input: Vec<u8>, deliveries: resp::Deliveries) -> resp::Outcome {
+        environment::at(now_us, || {
+            store::last_may_stay_open(|| match deliveries {
+                resp::Deliveries::One(connection) => exchange(&[Delivery { connection, input: input.into() }]),
+                resp::Deliveries::Several(deliveries) => exchange(&several(input, &deliveries)),
+            })
+        })
     }
 
     fn hear(messages: Vec<u8>) {
@@ -81,6 +72,32 @@ impl resp::Guest for Orbweaver {
         // A connection of no engine is forgotten already.
         let _ = with_engine(|engine| engine.disconnect(connection));
     }
+}
+
+/// The input, cut into what is each connection's.
+fn several(input: Vec<u8>, deliveries: &[resp::Delivery]) -> Vec<Delivery> {
+    let input = Bytes::from(input);
+    let mut start = 0;
+    let cut = |delivery: &resp::Delivery| {
+        let end = usize::try_from(delivery.end).unwrap_or(usize::MAX).clamp(start, input.len());
+        let piece = input.slice(start..end);
+        start = end;
+        Delivery { connection: delivery.connection, input: piece }
+    };
+    deliveries.iter().map(cut).collect()
+}
+
+fn exchange(deliveries: &[Delivery]) -> resp::Outcome {
+    let mut outcome = with_engine(|engine| engine.exchange_once(deliveries)).unwrap_or_default();
+    // Of a single answer it is taken as it is.
+    let several = outcome.answers.get(1..).unwrap_or_default().iter().map(|answer| answer.output.len()).sum::<usize>();
+    let mut output = Vec::new();
+    if several > 0 {
+        output.reserve_exact(several + outcome.answers.first().map_or(0, |first| first.output.len()));
+    }
+    let answers = std::mem::take(&mut outcome.answers).into_iter().map(|answer| flatten(answer, &mut output)).collect();
+    let Outcome { wake_after_ms, shutdown, for_peers, .. } = outcome;
+    resp::Outcome { answers, output, wake_after_ms, shutdown, for_peers }
 }
 
 fn flatten(answer: Answer, output: &mut Vec<u8>) -> resp::Answer {

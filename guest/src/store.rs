@@ -3,6 +3,38 @@
 use crate::bindings::orbweaver::kv::store as wit;
 use bytes::Bytes;
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use std::cell::Cell;
+
+thread_local! {
+    static LAST: Cell<Last> = const { Cell::new(Last::IsEnded) };
+}
+
+/// What becomes of a transaction that is not committed, where it is the last one of a call.
+#[derive(Clone, Copy)]
+enum Last {
+    /// It is ended, as any other.
+    IsEnded,
+    /// The host ends it.
+    MayStay,
+    /// It has stayed open.
+    Stayed,
+}
+
+/// Runs `work`, behind which the host ends the transaction that may still be open.
+pub fn last_may_stay_open<T>(work: impl FnOnce() -> T) -> T {
+    LAST.set(Last::MayStay);
+    let done = work();
+    LAST.set(Last::IsEnded);
+    done
+}
+
+/// A transaction has stayed open, and was not the last one.
+fn end_what_stayed() {
+    if matches!(LAST.get(), Last::Stayed) {
+        wit::rollback();
+        LAST.set(Last::MayStay);
+    }
+}
 
 /// The host's store.
 pub struct HostStore {
@@ -53,6 +85,7 @@ impl Store for HostStore {
     }
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
+        end_what_stayed();
         let keyspace = wit::open_keyspace(name, order.name()).map(Keyspace).map_err(error)?;
         self.orders.push((keyspace, order));
         Ok(keyspace)
@@ -68,6 +101,7 @@ impl Store for HostStore {
             Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter())?),
             Scope::Exclusive => wit::Scope::Exclusive,
         };
+        end_what_stayed();
         wit::begin(&scope).map_err(error)
     }
 
@@ -103,6 +137,7 @@ impl Store for HostStore {
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
+        end_what_stayed();
         wit::revisions(&pieces(keys.iter())?).map_err(error)
     }
 
@@ -111,6 +146,9 @@ impl Store for HostStore {
     }
 
     fn rollback(&mut self) {
-        wit::rollback();
+        match LAST.get() {
+            Last::IsEnded => wit::rollback(),
+            Last::MayStay | Last::Stayed => LAST.set(Last::Stayed),
+        }
     }
 }

@@ -26,7 +26,7 @@ pub struct State {
     pub limits: StoreLimits,
     /// How long one call may take.
     pub deadline: Duration,
-    /// When the call under way is late. Never, where there is no such time.
+    /// When the call under way is late. `None` as long as it has not been asked: most calls end before.
     pub late_at: Option<Instant>,
 }
 
@@ -37,15 +37,21 @@ impl State {
         Self { store, environment, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
     }
 
-    /// A call begins.
-    pub fn start_the_clock(&mut self) {
-        self.late_at = Instant::now().checked_add(self.deadline);
+    /// A call begins. Its time runs from when it is first asked for.
+    pub const fn start_the_clock(&mut self) {
+        self.late_at = None;
     }
 
     /// Asked by the component from time to time, see `tools/component/src/deadline.rs`. An error is a trap.
-    fn check_deadline(&self) -> wasmtime::Result<()> {
-        if self.late_at.is_some_and(|late_at| Instant::now() >= late_at) {
-            wasmtime::bail!("the call took longer than {}", humantime::format_duration(self.deadline));
+    fn check_deadline(&mut self) -> wasmtime::Result<()> {
+        let now = Instant::now();
+        match self.late_at {
+            Some(late_at) if now >= late_at => {
+                wasmtime::bail!("the call took longer than {}", humantime::format_duration(self.deadline))
+            }
+            Some(_) => {}
+            // A time that the clock cannot show is never.
+            None => self.late_at = now.checked_add(self.deadline),
         }
         Ok(())
     }
@@ -57,7 +63,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wall_clock::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
     random::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
     log::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
-    let check = |state: StoreContextMut<'_, State>, (): ()| state.data().check_deadline();
+    let check = |mut state: StoreContextMut<'_, State>, (): ()| state.data_mut().check_deadline();
     linker.instance("orbweaver:host/deadline")?.func_wrap("check", check)
 }
 

@@ -10,7 +10,6 @@ use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::{Store, StoreError};
-use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -236,18 +235,24 @@ impl Orbweaver {
         self.exchanges += 1;
         let instance = self.instance()?;
         let commits = instance.commits();
-        // The one delivery of a lone client is not copied on the way.
-        let input: Cow<'_, [u8]> = match deliveries {
-            [only] => only.input.into(),
-            _ => deliveries.iter().map(|delivery| delivery.input).collect::<Vec<_>>().concat().into(),
+        let (input, whose): (Cow<'_, [u8]>, _) = match deliveries {
+            // The one delivery of a lone client is not copied on the way.
+            [only] => (only.input.into(), resp::Deliveries::One(only.connection)),
+            _ => {
+                let mut end = 0;
+                let flat = deliveries.iter().map(|delivery| {
+                    end += delivery.input.len();
+                    resp::Delivery { connection: delivery.connection, end: u32::try_from(end).unwrap_or(u32::MAX) }
+                });
+                let whose = resp::Deliveries::Several(flat.collect());
+                (deliveries.iter().map(|delivery| delivery.input).collect::<Vec<_>>().concat().into(), whose)
+            }
         };
-        let mut end = 0;
-        let flat = deliveries.iter().map(|delivery| {
-            end += delivery.input.len();
-            resp::Delivery { connection: delivery.connection, end: u32::try_from(end).unwrap_or(u32::MAX) }
-        });
-        let flat: SmallVec<[resp::Delivery; 1]> = flat.collect();
-        let trap = match instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange(wasm, &input, &flat)) {
+        let now_us = instance.state().environment.now_us();
+        let called = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange_at(wasm, now_us, &input, &whose));
+        // What was not written may be open still: that is one import less.
+        instance.state().store.rollback();
+        let trap = match called {
             Ok(resp::Outcome { mut answers, output, wake_after_ms, shutdown, for_peers }) => {
                 for answer in &mut answers {
                     if let (Some(state), Some(known)) = (answer.state.take(), self.connections.get_mut(&answer.connection)) {
