@@ -319,6 +319,26 @@ fn late_commits_are_there_for_their_own_handle_at_once_and_for_another_before_it
 }
 
 #[test]
+fn a_record_is_gone_at_once_when_a_range_without_an_end_has_deleted_it_among_many_other_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    let data = data(&mut handle);
+    handle.let_commits_be_late(true);
+    for round in 0_u32..200 {
+        put(&mut handle, b"the last one", &round.to_be_bytes()).unwrap();
+        assert_eq!(get(&mut handle, b"the last one").as_deref(), Some(round.to_be_bytes().as_slice()));
+        write(&mut handle, |batch| {
+            (0_u8..40).for_each(|number| batch.put(data, &[b"other".as_slice(), &[number]].concat(), &[1; 4000]).unwrap());
+            batch.delete_range(data, &KeyRange { start: b"the last one".to_vec(), after_start: false, end: None }).unwrap();
+        })
+        .unwrap();
+        assert_eq!(get(&mut handle, b"the last one"), None, "in round {round}");
+    }
+    handle.settle().unwrap();
+}
+
+#[test]
 fn late_commits_are_in_the_log_once_the_store_is_settled() {
     let (directory, copies) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = open(directory.path());

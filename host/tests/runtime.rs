@@ -147,6 +147,31 @@ fn a_call_that_reads_the_store_all_the_time_ends_at_its_deadline_and_the_server_
 }
 
 #[test]
+fn a_late_write_that_fails_costs_the_instance_so_that_those_who_wait_can_wait_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
+    let store = RocksStore::open(&path, options).unwrap();
+    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    [1, 2].into_iter().for_each(|connection| orbweaver.connect(connection, "test").unwrap());
+    let wait = [Delivery { connection: 2, input: b"BLPOP queue 0\r\n" }];
+    assert_eq!(orbweaver.exchange(&wait).unwrap().answers[0].needed, BLOCKED);
+    // Without its directory RocksDB fails as soon as it needs a new log.
+    let moved = directory.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    let sets: String = (0..2000).map(|number| format!("SET key:{number} {}\n", "v".repeat(500))).collect();
+    let replies = exchange(&mut orbweaver, &[(1, &format!("RPUSH queue x\n{sets}PING"))]);
+    std::fs::rename(&moved, &path).unwrap();
+    assert!(matches!(&*replies, [(reply, true)] if reply.starts_with("-ERR storage: ")), "{replies:?}");
+    assert_eq!(orbweaver.traps(), 1, "a host delivers again what was blocked");
+    assert_eq!(orbweaver.exchange(&wait).unwrap().answers[0].needed, BLOCKED, "it has not been told of x, which may not be written");
+    assert_eq!(one(&mut orbweaver, 2, "PING"), "");
+    orbweaver.disconnect(2);
+    orbweaver.connect(3, "test").unwrap();
+    assert_eq!(one(&mut orbweaver, 3, "GET never"), "$-1", "reads go on");
+}
+
+#[test]
 fn many_groups_of_one_exchange_are_all_written_before_it_answers() {
     let directory = tempfile::tempdir().unwrap();
     let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();

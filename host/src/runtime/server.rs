@@ -86,7 +86,7 @@ impl Orbweaver {
         })
     }
 
-    /// How many instances have been lost to traps.
+    /// How many instances have been lost, to traps and to late writes that failed.
     #[must_use]
     pub const fn traps(&self) -> u64 {
         self.traps
@@ -166,17 +166,17 @@ impl Orbweaver {
     /// answers it. Where [`Orbweaver::traps`] has changed, an instance was lost with its waits: deliver the same bytes again.
     ///
     /// What takes several calls of the component is written while the next of them runs, where the store can do that
-    /// ([`Store::let_commits_be_late`]), and all of it before this returns. Should a write fail, every connection is told and closed.
+    /// ([`Store::let_commits_be_late`]), and all of it before this returns. Should a write fail, every connection that has delivered
+    /// something is told and closed, and the instance is made anew as after a trap.
     ///
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
         let outcome = self.exchange_all(deliveries);
-        match self.settle() {
-            Ok(()) => outcome,
-            // Which of the requests have been written is not known.
-            Err(error) => Ok(all_closed(deliveries, &format!("storage: {error}"))),
-        }
+        let Err(error) = self.settle() else { return outcome };
+        // Which of the requests have been written is not known, and the instance counts on all of them. It has answered waits, too.
+        let text = self.replace(CallError::Trapped(format!("storage: {error}")))?;
+        Ok(all_closed(deliveries, &text))
     }
 
     /// Calls, until all is run.
@@ -375,10 +375,9 @@ impl Orbweaver {
                     return Err(error);
                 }
             };
-            instance.call(|exports, wasm| exports.orbweaver_engine_control().call_tell(wasm, &self.facts))?;
-            for (&connection, Known { address, state }) in &self.connections {
-                let state = state.as_deref();
-                instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, address, state))?;
+            if let Err(error) = introduce(&mut instance, &self.facts, &self.connections) {
+                self.orphan = Some(instance.into_state());
+                return Err(error);
             }
             self.instance = Some(instance);
         }
@@ -396,6 +395,16 @@ impl Orbweaver {
         self.instance()?;
         Ok(text)
     }
+}
+
+/// Tells a new instance what the one before it knew of the host and of its connections.
+fn introduce(instance: &mut Instance, facts: &[(String, String)], connections: &BTreeMap<u64, Known>) -> Result<(), CallError> {
+    instance.call(|exports, wasm| exports.orbweaver_engine_control().call_tell(wasm, facts))?;
+    for (&connection, Known { address, state }) in connections {
+        let state = state.as_deref();
+        instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, address, state))?;
+    }
+    Ok(())
 }
 
 /// The outcome of deliveries that have ended badly: each is told the error, in one line, and closed.

@@ -178,7 +178,9 @@ impl Worker {
         let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
         let (outcome, delivered) = (self.orbweaver.exchange(&deliveries), deliveries.len());
         if self.orbweaver.traps() != traps {
-            tracing::error!("the component trapped, and was made anew; the connection that caused it is told why and closed");
+            tracing::error!(
+                "the component trapped or a write failed, and it was made anew; the connections concerned are told why and closed"
+            );
         }
         self.crew.note(self.number, self.orbweaver.traps(), self.orbweaver.exchanges(), self.orbweaver.commits());
         match outcome {

@@ -171,7 +171,14 @@ fn scan(state: &mut State, keyspace: u32, range: KeyRange, direction: Direction,
 }
 
 fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {
-    let result = Batch::from_bytes(batch).and_then(|batch| state.store.commit(&batch, changed));
+    let result = match Batch::from_bytes(batch) {
+        Ok(batch) => state.store.commit(&batch, changed),
+        Err(error) => {
+            // A commit ends the transaction, also where it is refused.
+            state.store.rollback();
+            Err(error)
+        }
+    };
     if matches!(result, Ok(()) | Err(StoreError::UnknownOutcome(_))) {
         state.commits += 1;
     }

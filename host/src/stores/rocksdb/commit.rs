@@ -21,6 +21,8 @@ struct Writes<'b> {
     /// For each database of the store.
     batches: Batches,
     deleted: Vec<Deleted>,
+    /// Not by their keys alone.
+    deletes_ranges: bool,
     /// For the cache of records.
     changes: SmallVec<[Change<'b>; 2]>,
 }
@@ -41,7 +43,7 @@ impl State<'_> {
         self.create_absent(batch)?;
         let writes = self.writes(batch)?;
         let exclusive = open.kind == Kind::Exclusive;
-        let is_worth_it = batch.len() >= LEAST_OPERATIONS && writes.deleted.is_empty();
+        let is_worth_it = batch.len() >= LEAST_OPERATIONS && !writes.deletes_ranges;
         let may_be_late = self.may_be_late && is_worth_it && !exclusive && self.is_alone();
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
         let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
@@ -120,7 +122,7 @@ impl State<'_> {
         // RocksDB's form is the shorter one, but for its header: a batch that has this room does not grow on the way.
         let room = if self.shared.databases.len() == 1 { HEADER_BYTES + batch.as_bytes().len() } else { HEADER_BYTES };
         let batches = self.shared.databases.iter().map(|_| WriteBatch::with_capacity_bytes(room)).collect();
-        let mut writes = Writes { batches, deleted: Vec::new(), changes: SmallVec::new() };
+        let mut writes = Writes { batches, deleted: Vec::new(), deletes_ranges: false, changes: SmallVec::new() };
         for op in batch.ops() {
             let op = op?;
             check_sizes(&op)?;
@@ -134,6 +136,7 @@ impl State<'_> {
                 BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
                 BatchOp::Delete { key, .. } => out.delete_cf(family, key),
                 BatchOp::DeleteRange { keyspace: number, start, end } => {
+                    writes.deletes_ranges = true;
                     let last = if end.is_empty() { self.last_key(keyspace, number, batch)? } else { None };
                     let end = last.as_deref().unwrap_or(end);
                     // RocksDB refuses ranges that end before they start.
@@ -187,6 +190,8 @@ impl Shared {
         }
         for (database, batch) in writes.drain(..) {
             let Some(db) = database.get() else { continue };
+            // A late commit may have failed by now, whose records this one was made from.
+            self.check_poison()?;
             db.write_opt(batch, &self.write).map_err(|error| self.poison(error.as_ref()))?;
         }
         if journaled {

@@ -254,7 +254,12 @@ impl RocksHandle {
             // Before the handles are counted: a commit of a handle that comes later is noticed.
             let started = shared.revisions.started();
             // Nobody else commits beside an exclusive transaction, or beside the only handle.
-            let alone = kind == Kind::Exclusive || shared.handles.load(Ordering::SeqCst) == 1;
+            let is_only = shared.handles.load(Ordering::SeqCst) == 1;
+            let alone = kind == Kind::Exclusive || is_only;
+            if alone && !is_only {
+                // Who takes a snapshot waits there. In the cache it would find late commits of another handle.
+                shared.databases.iter().for_each(|database| database.on_their_way.wait());
+            }
             let _publishing = (!alone).then(|| shared.publishing.read());
             let (last, epoch) = (shared.revisions.last(), shared.revisions.epoch());
             state.snapshots.clear();
