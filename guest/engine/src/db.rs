@@ -43,18 +43,46 @@ const MAX_LOOKED_AT: usize = 4;
 
 /// The keys that the commands of a group name, in their order: what is made of them once is not made again.
 #[derive(Debug, Default)]
-pub struct Named {
-    /// Those that are named several times are here as often.
-    keys: Vec<KeyAt>,
+pub struct Named<'j> {
+    /// Where they live: once, where one is named several times, one behind the other.
+    places: Vec<KeyAt>,
+    /// Each as it is in memory, with the position of its place.
+    names: Vec<(&'j [u8], usize)>,
     /// Behind the one that was found last.
     next: Cell<usize>,
 }
 
-impl Named {
-    /// The keys, none of which has been asked for.
+impl<'j> Named<'j> {
+    /// None, with room for so many.
     #[must_use]
-    pub fn new(keys: Vec<KeyAt>) -> Self {
-        Self { keys, next: Cell::new(0) }
+    pub fn with_capacity(keys: usize) -> Self {
+        Self { places: Vec::with_capacity(keys), names: Vec::with_capacity(keys), next: Cell::new(0) }
+    }
+
+    /// Adds a key that is named behind those before it.
+    pub fn add(&mut self, space: u32, key: &'j Bytes) {
+        if self.places.last().is_none_or(|last| last.space != space || last.key != key) {
+            self.places.push(KeyAt::new(space, key.clone()));
+        }
+        self.names.push((key, self.places.len() - 1));
+    }
+
+    /// Where they live, in their order.
+    #[must_use]
+    pub fn places(&self) -> &[KeyAt] {
+        &self.places
+    }
+
+    /// How many names there are: no fewer than places.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// Begins with the first one again.
@@ -64,10 +92,16 @@ impl Named {
 
     /// The key at this place in memory, if it is among those that come next.
     fn find(&self, space: u32, key: &Bytes) -> Option<&KeyAt> {
-        let ahead = self.keys.iter().enumerate().skip(self.next.get()).take(MAX_LOOKED_AT);
-        let (place, at) = ahead.into_iter().find(|(_, at)| at.space == space && std::ptr::eq(&*at.key, &**key))?;
-        self.next.set(place + 1);
-        Some(at)
+        let next = self.next.get();
+        for (name, &(named, place)) in self.names.get(next..)?.iter().take(MAX_LOOKED_AT).enumerate() {
+            if std::ptr::eq(named, &**key)
+                && let Some(at) = self.places.get(place).filter(|at| at.space == space)
+            {
+                self.next.set(next + name + 1);
+                return Some(at);
+            }
+        }
+        None
     }
 }
 
@@ -94,7 +128,7 @@ pub struct Db<'t, 's> {
     /// The db's number.
     pub index: usize,
     /// The keys that the commands of the group name.
-    pub named: &'t Named,
+    pub named: &'t Named<'t>,
     /// What was found under a key last.
     pub last_found: &'t mut LastFound,
     /// Where keys are noted that become lists or sorted sets, in that order; `None` where nobody waits for any.
@@ -469,5 +503,27 @@ impl<'t> Db<'t, '_> {
     pub fn delete(&mut self, at: &KeyAt, old: &Meta) -> Result<()> {
         self.notify(Classes::GENERIC, "del", at);
         self.write(at, Some(old), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_named_again_lives_in_one_place_and_is_found_by_each_of_its_names() {
+        let names: Vec<Bytes> = ["a", "a", "b", "a"].map(|name| Bytes::copy_from_slice(name.as_bytes())).into();
+        let mut named = Named::with_capacity(names.len());
+        names.iter().for_each(|name| named.add(7, name));
+        let keys = |places: &[KeyAt]| -> Vec<Bytes> { places.iter().map(|at| at.key.clone()).collect() };
+        assert_eq!((named.len(), keys(named.places())), (4, vec![names[0].clone(), names[2].clone(), names[3].clone()]));
+        let places: Vec<&KeyAt> = names.iter().map(|name| named.find(7, name).unwrap()).collect();
+        assert!(std::ptr::eq(places[0], places[1]) && !std::ptr::eq(places[0], places[3]));
+        assert_eq!(places[2].key, "b");
+        // All have been asked for; and an equal key elsewhere in memory is not one of them, nor is one of another space.
+        assert!(named.find(7, &names[0]).is_none());
+        named.rewind();
+        assert!(named.find(7, &Bytes::copy_from_slice(b"a")).is_none() && named.find(8, &names[0]).is_none());
+        assert!(named.find(7, &names[0]).is_some());
     }
 }

@@ -39,7 +39,7 @@ impl LastFound {
     #[inline]
     pub fn get(&self, generation: u64, at: &KeyAt, kind: Kind) -> Option<&Option<Meta>> {
         let last = self.last.as_ref()?;
-        // Keys that a group names again share it.
+        // A key that a group names again has the same.
         let is_it = last.generation == generation && last.kind == kind && std::ptr::eq(&*last.lock_key, &**at.lock_key());
         is_it.then_some(&last.found)
     }
@@ -47,8 +47,14 @@ impl LastFound {
     /// Keeps what was found, or what was written and would be.
     #[inline]
     pub fn keep(&mut self, generation: u64, at: &KeyAt, kind: Kind, found: Option<&Meta>) {
-        if self.is_on {
-            self.last = Some(Search { lock_key: at.lock_key().clone(), kind, generation, found: found.cloned() });
+        if !self.is_on {
+            return;
+        }
+        match &mut self.last {
+            Some(last) if std::ptr::eq(&*last.lock_key, &**at.lock_key()) => {
+                (last.kind, last.generation, last.found) = (kind, generation, found.cloned());
+            }
+            _ => self.last = Some(Search { lock_key: at.lock_key().clone(), kind, generation, found: found.cloned() }),
         }
     }
 }
@@ -65,7 +71,7 @@ mod tests {
     #[test]
     fn a_search_is_known_for_the_key_named_again_until_something_is_written() {
         let at = KeyAt::new(1, Bytes::from_static(b"key"));
-        let again = at.named_again(Bytes::from_static(b"key"));
+        let again = at.clone();
         let other = KeyAt::new(1, Bytes::from_static(b"other"));
         let mut last = LastFound::new(true);
         assert_eq!(last.get(7, &at, Kind::Set), None);

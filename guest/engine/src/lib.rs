@@ -38,6 +38,7 @@ pub mod db;
 pub mod environment;
 pub mod error;
 pub mod events;
+mod few;
 pub mod glob;
 pub mod last_found;
 pub mod layout;

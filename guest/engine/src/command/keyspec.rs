@@ -53,6 +53,15 @@ impl KeySpec {
         }
     }
 
+    /// The position of the only key, where there is always one.
+    #[must_use]
+    pub fn only(self) -> Option<usize> {
+        match self {
+            Self::Range { first, last, .. } if usize::try_from(last) == Ok(first) => Some(first),
+            _ => None,
+        }
+    }
+
     /// The positions of the keys among `args`. What the arguments contradict is left out: the handler refuses it.
     pub fn positions(self, args: &[Bytes]) -> impl Iterator<Item = usize> + use<> {
         let (first, range, step, last) = match self {

@@ -61,18 +61,6 @@ impl KeyAt {
         Self { space, key, lock_key }
     }
 
-    /// The same key where `key`, which is equal, is in memory.
-    #[must_use]
-    pub fn named_again(&self, key: Bytes) -> Self {
-        Self { space: self.space, key, lock_key: self.lock_key.clone() }
-    }
-
-    /// Whether one was made from the other by [`KeyAt::named_again`]; two that are equal need not be.
-    #[must_use]
-    pub fn is_named_again(&self, other: &Self) -> bool {
-        std::ptr::eq(&*self.lock_key, &*other.lock_key)
-    }
-
     /// The user key that a lock key stands for; `None` for what is too short to be one.
     #[must_use]
     pub fn from_lock_key(lock_key: &Bytes) -> Option<Self> {

@@ -1,5 +1,14 @@
 //! Integers: the strict reading of arguments and values, and the lenient one of cursors.
 
+use crate::arena;
+use bytes::Bytes;
+
+/// The decimal text of a number, which [`parse_i64`] reads.
+#[must_use]
+pub fn format_i64(number: i64) -> Bytes {
+    arena::join([itoa::Buffer::new().format(number).as_bytes()])
+}
+
 /// Reads a decimal `i64` as Redis reads integer arguments and values (`string2ll`).
 ///
 /// Only the text that the number would be written as is accepted: no space, no plus sign, no leading zero and no `-0`.
@@ -50,6 +59,7 @@ mod tests {
     fn the_whole_range_of_i64_is_read_back_as_written() {
         for number in [0, 1, -1, 10, 42, -90, i64::MAX, i64::MIN] {
             assert_eq!(parse_i64(number.to_string().as_bytes()), Some(number));
+            assert_eq!(format_i64(number), number.to_string());
         }
     }
 

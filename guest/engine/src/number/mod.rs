@@ -11,5 +11,5 @@ mod literal;
 mod long_double;
 
 pub use double::{format_double, lend_double, parse_double};
-pub use integer::{parse_i64, parse_u64};
+pub use integer::{format_i64, parse_i64, parse_u64};
 pub use long_double::LongDouble;

@@ -2,7 +2,6 @@
 
 use super::TRUNCATED;
 use crate::codec::{Flaw, Reader};
-use bytes::Bytes;
 
 /// An integer of `N` bytes, at most 8.
 pub fn signed<const N: usize>(reader: &mut Reader) -> Result<i64, Flaw> {
@@ -17,11 +16,6 @@ pub fn signed<const N: usize>(reader: &mut Reader) -> Result<i64, Flaw> {
 pub fn size(reader: &mut Reader) -> Result<usize, Flaw> {
     let number = u32::from_le_bytes(reader.take(TRUNCATED)?);
     usize::try_from(number).map_err(|_| reader.flaw("a size within the address space"))
-}
-
-/// The text of an integer.
-pub fn text(number: i64) -> Bytes {
-    Bytes::copy_from_slice(itoa::Buffer::new().format(number).as_bytes())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::{Budget, Refusal, integers};
 use crate::codec::Reader;
+use crate::number::format_i64;
 use bytes::Bytes;
 
 /// The members of an intset.
@@ -25,7 +26,7 @@ pub fn elements(blob: &Bytes, budget: &mut Budget) -> Result<Vec<Bytes>, Refusal
             return Err(reader.flaw("integers in their order").into());
         }
         before = Some(number);
-        budget.keep(&mut elements, integers::text(number))?;
+        budget.keep(&mut elements, format_i64(number))?;
     }
     reader.end()?;
     Ok(elements)

@@ -6,6 +6,7 @@
 
 use super::{Budget, Refusal, TRUNCATED, integers};
 use crate::codec::{Flaw, Reader};
+use crate::number::format_i64;
 use bytes::Bytes;
 
 /// The elements of a listpack.
@@ -56,7 +57,7 @@ fn element(reader: &mut Reader) -> Result<Option<Bytes>, Flaw> {
         0xff => return Ok(None),
         0xf5..=0xfe => return Err(reader.flaw("an element of a listpack")),
     };
-    Ok(Some(integers::text(number)))
+    Ok(Some(format_i64(number)))
 }
 
 /// The length of an element behind it: seven bits a byte, the highest first, all bytes but the first one marked.

@@ -2,7 +2,7 @@
 
 use super::{Budget, Refusal, TRUNCATED, integers, lzf};
 use crate::codec::{Flaw, Reader};
-use crate::number::parse_double;
+use crate::number::{format_i64, parse_double};
 use bytes::Bytes;
 
 /// A length, or that a string in a special encoding follows.
@@ -36,9 +36,9 @@ pub fn length(reader: &mut Reader) -> Result<u64, Flaw> {
 pub fn string(reader: &mut Reader, budget: &mut Budget) -> Result<Bytes, Refusal> {
     match length_or_special(reader)? {
         Length::Plain(length) => Ok(reader.slice(to_size(reader, length)?, TRUNCATED)?),
-        Length::Special(0) => Ok(integers::text(integers::signed::<1>(reader)?)),
-        Length::Special(1) => Ok(integers::text(integers::signed::<2>(reader)?)),
-        Length::Special(2) => Ok(integers::text(integers::signed::<4>(reader)?)),
+        Length::Special(0) => Ok(format_i64(integers::signed::<1>(reader)?)),
+        Length::Special(1) => Ok(format_i64(integers::signed::<2>(reader)?)),
+        Length::Special(2) => Ok(format_i64(integers::signed::<4>(reader)?)),
         Length::Special(3) => compressed(reader, budget),
         Length::Special(_) => Err(reader.flaw("a known encoding of a string").into()),
     }

@@ -6,6 +6,7 @@
 
 use super::{Budget, Refusal, TRUNCATED, integers};
 use crate::codec::{Flaw, Reader};
+use crate::number::format_i64;
 use bytes::Bytes;
 
 /// Ends a ziplist.
@@ -63,5 +64,5 @@ fn entry(reader: &mut Reader) -> Result<Bytes, Flaw> {
         0xf1..=0xfd => i64::from(first & 0x0f) - 1,
         _ => return Err(reader.flaw("an entry of a ziplist")),
     };
-    Ok(integers::text(number))
+    Ok(format_i64(number))
 }

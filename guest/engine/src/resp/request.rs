@@ -74,9 +74,15 @@ enum Stop {
 /// Arguments of the array form are slices of `input` and share its memory; those of an inline command are copies. As in Redis, a length
 /// ends at CR and the byte behind that is not looked at, nor are the two behind an argument; a line with a NUL in it never ends.
 pub fn parse_request(input: &Bytes, limits: &RequestLimits) -> Parsed {
+    parse_request_into(Vec::new(), input, limits)
+}
+
+/// As [`parse_request`], with an empty list for the arguments, whose room is used again.
+#[inline]
+pub fn parse_request_into(args: Vec<Bytes>, input: &Bytes, limits: &RequestLimits) -> Parsed {
     let request = match input.first() {
         None => Err(Stop::Incomplete { needed: 1 }),
-        Some(b'*') => parse_array(input, limits),
+        Some(b'*') => parse_array(args, input, limits),
         Some(_) => parse_inline(input, limits),
     };
     match request {
@@ -94,7 +100,7 @@ fn parse_inline(input: &Bytes, limits: &RequestLimits) -> Result<(Vec<Bytes>, us
     Ok((words.into_iter().map(Bytes::from).collect(), end + 1))
 }
 
-fn parse_array(input: &Bytes, limits: &RequestLimits) -> Result<(Vec<Bytes>, usize), Stop> {
+fn parse_array(mut args: Vec<Bytes>, input: &Bytes, limits: &RequestLimits) -> Result<(Vec<Bytes>, usize), Stop> {
     let (announced, mut position) = read_length(input, 0, MIN_HEADER_BYTES, limits, "too big mbulk count string")?;
     let count = announced.ok_or_else(|| broken("invalid multibulk length"))?.max(0).unsigned_abs();
     if count > limits.max_args {
@@ -104,7 +110,7 @@ fn parse_array(input: &Bytes, limits: &RequestLimits) -> Result<(Vec<Bytes>, usi
         return Err(broken("unauthenticated multibulk length"));
     }
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let mut args = Vec::with_capacity(count.min(MAX_RESERVED_ARGS));
+    args.reserve_exact(count.min(MAX_RESERVED_ARGS));
     for remaining in (0..count).rev() {
         let (arg, end) = parse_bulk(input, position, limits).map_err(|stop| stop.look_ahead(remaining))?;
         args.push(arg);

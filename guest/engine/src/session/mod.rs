@@ -26,7 +26,7 @@ use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::layout::{self, Catalog, Layout};
-use crate::resp::request::{Parsed, RequestLimits, parse_request};
+use crate::resp::request::{Parsed, RequestLimits, parse_request_into};
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::transaction::{Censuses, Memory};
@@ -35,13 +35,15 @@ use blocking::Waiters;
 use bytes::{Buf, Bytes};
 use connection::Connections;
 use peers::Questions;
-use plan::{Job, Planned, Work};
+use plan::{Call, Job, Planned, Work};
 use pubsub::Push;
 use run::{Done, Product, Ran};
 use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
+/// Lists with room for more arguments than these are not kept.
+const MAX_SPARE_ARGS: usize = 32;
 /// The replies of one group should not hold more bytes than this.
 const MAX_REPLY_BYTES: usize = 16 << 20;
 /// A call ends behind a group whose replies and messages hold more bytes than this.
@@ -148,6 +150,8 @@ pub struct Engine {
     pub(crate) censuses: Censuses,
     /// Between calls: room for the next group.
     group: Vec<Job>,
+    /// Empty lists, for the arguments of the next requests.
+    spare_args: Vec<Vec<Bytes>>,
 }
 
 impl Engine {
@@ -183,6 +187,7 @@ impl Engine {
             memory: None,
             censuses: Censuses::default(),
             group: Vec::new(),
+            spare_args: Vec::new(),
         }
     }
 
@@ -302,7 +307,7 @@ impl Engine {
             if input.is_empty() || self.has_committed {
                 break;
             }
-            match parse_request(&input, &limits) {
+            match parse_request_into(self.spare_args.pop().unwrap_or_default(), &input, &limits) {
                 Parsed::Incomplete { needed: whole } => {
                     needed = whole;
                     break;
@@ -397,11 +402,22 @@ impl Engine {
             }
         }
         let jobs = group.len();
-        group.clear();
+        group.drain(..).for_each(|job| self.keep_args(job));
         self.has_committed |= bytes > MAX_MESSAGE_BYTES;
         if let Some(average) = bytes.checked_div(jobs) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
+        }
+    }
+
+    /// Keeps the list of the arguments of a job that is done, for another request.
+    fn keep_args(&mut self, job: Job) {
+        if let Work::Call(Call { mut args, .. }) = job.work
+            && args.capacity() <= MAX_SPARE_ARGS
+            && self.spare_args.len() < MAX_GROUP
+        {
+            args.clear();
+            self.spare_args.push(args);
         }
     }
 

@@ -248,7 +248,7 @@ impl Engine {
 
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
     /// one call to the store, before anything is run.
-    fn needs_of(&mut self, jobs: &[Job]) -> Result<(Scope, Vec<RecordKey>, Named, LastFound)> {
+    fn needs_of<'j>(&mut self, jobs: &'j [Job]) -> Result<(Scope, Vec<RecordKey>, Named<'j>, LastFound)> {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
         }
@@ -257,8 +257,7 @@ impl Engine {
             catalog: &self.catalog,
             can_write,
             first: None,
-            named: Vec::with_capacity(if jobs.len() > 1 { jobs.len() } else { 0 }),
-            repeats: false,
+            named: Named::with_capacity(if jobs.len() > 1 { jobs.len() } else { 0 }),
             kind: Kinds::None,
             others: Vec::new(),
             writes: false,
@@ -268,20 +267,17 @@ impl Engine {
         if needs.writes {
             needs.name_first();
         }
-        let Needs { named, repeats, kind, others, writes, exclusive, .. } = needs;
+        let Needs { named, kind, others, writes, exclusive, .. } = needs;
         let kind = if let Kinds::One(kind) = kind { Some(kind) } else { None };
-        let are_several = named.len() > 1;
-        // A pipeline may name one key again and again.
-        let others_than_before = || named.chunk_by(KeyAt::is_named_again).filter_map(<[KeyAt]>::first);
+        let places = named.places();
         let mut ahead = Vec::new();
-        if are_several {
-            ahead.reserve(named.len());
-            others_than_before().for_each(|at| self.layout.meta_records(at, kind, &mut ahead));
+        if named.len() > 1 {
+            ahead.reserve(places.len());
+            places.iter().for_each(|at| self.layout.meta_records(at, kind, &mut ahead));
         }
         let mut lock_keys = Vec::new();
         if writes {
-            lock_keys.reserve(named.len());
-            lock_keys.extend(others_than_before().map(|at| at.lock_key().clone()));
+            lock_keys.extend(places.iter().map(|at| at.lock_key().clone()));
         }
         lock_keys.extend(others);
         if writes && !self.waiters.is_empty() {
@@ -292,7 +288,8 @@ impl Engine {
             (false, true) => Scope::Keys(lock_keys),
             (false, false) => Scope::Read,
         };
-        Ok((scope, ahead, Named::new(named), LastFound::new(repeats)))
+        let repeats = places.len() < named.len();
+        Ok((scope, ahead, named, LastFound::new(repeats)))
     }
 
     pub(crate) fn load_catalog(&mut self) -> Result<()> {
@@ -358,16 +355,14 @@ impl Call {
 }
 
 /// What jobs read and write, gathered for the transaction.
-struct Needs<'j> {
-    catalog: &'j Catalog,
+struct Needs<'c, 'j> {
+    catalog: &'c Catalog,
     /// The store can be written.
     can_write: bool,
     /// The first key that the jobs name, with its space: where it is the only one, and is only read, nothing is to be gathered.
     first: Option<(u32, &'j Bytes)>,
     /// All keys that they name, in their order, where they are several.
-    named: Vec<KeyAt>,
-    /// Some keys are named twice, one behind the other.
-    repeats: bool,
+    named: Named<'j>,
     /// The kinds of values that they look for.
     kind: Kinds,
     /// The lock keys of what else they may change or depend on.
@@ -384,7 +379,7 @@ enum Kinds {
     Several,
 }
 
-impl<'j> Needs<'j> {
+impl<'j> Needs<'_, 'j> {
     fn add(&mut self, work: &'j Work) {
         match work {
             Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
@@ -392,7 +387,11 @@ impl<'j> Needs<'j> {
                 let flags = call.command.flags;
                 self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
                 self.exclusive |= call.command.is_exclusive(&call.args);
-                self.name(call.db, call.keys(), call.command.group.kind());
+                let kind = call.command.group.kind();
+                match call.command.keys.only() {
+                    Some(position) => self.name(call.db, call.args.get(position).into_iter(), kind),
+                    None => self.name(call.db, call.keys(), kind),
+                }
                 if flags.has(Flags::CROSS_DB) {
                     let spaces = &self.catalog.spaces;
                     self.others.extend(call.keys().flat_map(|key| spaces.iter().map(|&space| lock_key(space, key))));
@@ -427,7 +426,7 @@ impl<'j> Needs<'j> {
                     continue;
                 }
                 self.name_first();
-                self.gather(space, key);
+                self.named.add(space, key);
             }
         }
     }
@@ -435,15 +434,8 @@ impl<'j> Needs<'j> {
     /// Gathers the first key.
     fn name_first(&mut self) {
         if let Some((space, key)) = self.first.take() {
-            self.gather(space, key);
+            self.named.add(space, key);
         }
-    }
-
-    #[inline(always)]
-    fn gather(&mut self, space: u32, key: &Bytes) {
-        let again = self.named.last().filter(|last| last.space == space && last.key == key).map(|last| last.named_again(key.clone()));
-        self.repeats |= again.is_some();
-        self.named.push(again.unwrap_or_else(|| KeyAt::new(space, key.clone())));
     }
 }
 
@@ -456,7 +448,7 @@ pub(super) struct Runner<'e, 's> {
     versions: &'e mut Versions,
     pub(super) server: &'e mut Server,
     now_ms: u64,
-    pub(super) named: Named,
+    pub(super) named: Named<'e>,
     last_found: LastFound,
     /// Who waits: those parked by this attempt included, those that it has served as well.
     pub(super) waiters: &'e mut Waiters,

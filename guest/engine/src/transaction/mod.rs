@@ -16,6 +16,7 @@ mod tests;
 pub use census::{Census, Censuses, Parts};
 pub use scan::Scan;
 
+use crate::few::Few;
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};
 use bytes::Bytes;
 use expected::Expected;
@@ -241,7 +242,7 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
-    pub fn get_many<'k, K>(&mut self, keys: K) -> Result<Vec<Option<Bytes>>, StoreError>
+    pub fn get_many<'k, K>(&mut self, keys: K) -> Result<Few<Option<Bytes>>, StoreError>
     where
         K: IntoIterator<Item = &'k (Keyspace, Bytes), IntoIter: ExactSizeIterator>,
     {
@@ -249,7 +250,7 @@ impl<'s> Transaction<'s> {
         if keys.len() == 1 {
             return keys.map(|(keyspace, key)| self.get(*keyspace, key)).collect();
         }
-        let (mut values, mut missing, mut places) = (Vec::with_capacity(keys.len()), Vec::new(), Vec::new());
+        let (mut values, mut missing, mut places) = (Few::with_capacity(keys.len()), Vec::new(), Vec::new());
         for (place, record) in keys.enumerate() {
             let known = self.known(record.0, &record.1);
             if known.is_none() {

@@ -13,9 +13,10 @@ use super::draw::{self, Draw, Only, Urn};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
+use crate::few::Few;
 use crate::layout::records::Record;
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, Names, RecordKey, VisitField, field_expiry};
-use crate::number::{LongDouble, parse_i64};
+use crate::number::{LongDouble, format_i64, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
 use bytes::Bytes;
@@ -84,7 +85,7 @@ pub fn each_field(db: &mut Db, at: &KeyAt, visit: &mut VisitField<'_>) -> Result
 /// See the module.
 pub fn set<'p>(db: &mut Db, at: &KeyAt, pairs: impl IntoIterator<Item = (&'p Bytes, &'p Bytes)>) -> Result<u64> {
     let mut change = Change::of_or_new(db, at)?;
-    let mut latest: Vec<(&Bytes, &Bytes)> = pairs.into_iter().collect();
+    let mut latest: Few<(&Bytes, &Bytes)> = pairs.into_iter().collect();
     latest.sort_by_key(|(field, _)| *field);
     latest.dedup_by(|later, kept| {
         let is_same = later.0 == kept.0;
@@ -144,7 +145,7 @@ pub fn add_integer(db: &mut Db, at: &KeyAt, field: &Bytes, increment: i64) -> Re
     let old = find_field(db, at, field)?;
     let number = old.as_ref().map_or(Ok(0), |old| parse_i64(&old.value).ok_or(VALUE_NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    set_kept(db, at, field, old.as_ref(), sum.to_string().into(), "hincrby")?;
+    set_kept(db, at, field, old.as_ref(), format_i64(sum), "hincrby")?;
     Ok(sum)
 }
 

@@ -19,11 +19,12 @@ pub mod sort;
 pub mod sorted_sets;
 pub mod strings;
 
+use crate::few::Few;
 use bytes::Bytes;
 
 /// Names as they are given, each once and in byte order.
-fn distinct<'n>(names: impl IntoIterator<Item = &'n Bytes>) -> Vec<&'n Bytes> {
-    let mut names: Vec<&Bytes> = names.into_iter().collect();
+fn distinct<'n>(names: impl IntoIterator<Item = &'n Bytes>) -> Few<&'n Bytes> {
+    let mut names: Few<&Bytes> = names.into_iter().collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -8,6 +8,7 @@ use super::draw::{self, Draw, Urn};
 use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
+use crate::few::Few;
 use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey, records};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
@@ -194,21 +195,21 @@ fn is_there(db: &Db, set: &Collection, key: &[u8], value: Option<Bytes>) -> Resu
 type Recorded<'m> = (&'m Bytes, RecordKey);
 
 /// Each of the members once, in byte order.
-fn with_records<'m>(db: &Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Vec<Recorded<'m>> {
-    let mut recorded: Vec<Recorded<'m>> = members.iter().map(|member| (member, db.layout.member(at, set, member))).collect();
+fn with_records<'m>(db: &Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Few<Recorded<'m>> {
+    let mut recorded: Few<Recorded<'m>> = members.iter().map(|member| (member, db.layout.member(at, set, member))).collect();
     recorded.sort_unstable_by_key(|(member, _)| *member);
     recorded.dedup_by_key(|(member, _)| *member);
     recorded
 }
 
 /// Those of the members, each once and in byte order, that are in the set, or that are not.
-fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Result<Vec<Recorded<'m>>> {
+fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Result<Few<Recorded<'m>>> {
     if let [member] = members {
-        // As most requests have it: no lists.
+        // As most requests have it: nothing to sort.
         let (keyspace, key) = db.layout.member(at, set, member);
         let value = db.transaction.get(keyspace, &key)?;
         let is_chosen = is_there(db, set, &key, value)? == present;
-        return Ok(if is_chosen { vec![(member, (keyspace, key))] } else { Vec::new() });
+        return Ok(is_chosen.then_some((member, (keyspace, key))).into_iter().collect());
     }
     let mut chosen = with_records(db, at, set, members);
     let values = db.transaction.get_many(chosen.iter().map(|(_, record)| record))?;
@@ -228,7 +229,7 @@ fn remove_members(
     db: &mut Db,
     at: &KeyAt,
     (old, set): (&Meta, Collection),
-    members: Vec<Recorded<'_>>,
+    members: Few<Recorded<'_>>,
     event: &'static str,
 ) -> Result<u64> {
     let removed = u64::try_from(members.len()).unwrap_or(u64::MAX);

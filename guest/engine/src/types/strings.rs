@@ -7,7 +7,7 @@ use crate::db::Db;
 use crate::error::{Result, texts};
 use crate::events::Classes;
 use crate::layout::{Body, KeyAt, Kind, Meta};
-use crate::number::{LongDouble, parse_i64};
+use crate::number::{LongDouble, format_i64, parse_i64};
 use bytes::{Bytes, BytesMut};
 
 /// When a write takes place.
@@ -254,7 +254,7 @@ pub fn add(db: &mut Db, at: &KeyAt, increment: i64) -> Result<i64> {
     let (old, value) = db.find_string(at)?.unzip();
     let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(texts::NOT_AN_INTEGER))?;
     let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
-    update(db, at, old.as_ref(), sum.to_string().into(), "incrby")?;
+    update(db, at, old.as_ref(), format_i64(sum), "incrby")?;
     Ok(sum)
 }
 

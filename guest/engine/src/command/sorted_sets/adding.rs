@@ -81,13 +81,21 @@ fn add(context: &mut Context, reply: &mut Reply, mut options: Options) -> Result
     if options.increment && pairs.len() > 2 {
         return Err(TOO_MANY_PAIRS);
     }
-    let pair = |pair: &[Bytes]| match pair {
-        [score, member] => Some(parse_double(score).map(|score| (score, member.clone())).ok_or(texts::NOT_A_FLOAT)),
-        _ => None,
+    let pair = |[score, member]: &[Bytes; 2]| Ok((parse_double(score).ok_or(texts::NOT_A_FLOAT)?, member.clone()));
+    let (only, several);
+    let pairs = match pairs.as_chunks().0 {
+        // As most requests have it: no list.
+        [one] => {
+            only = [pair(one)?];
+            only.as_slice()
+        }
+        all => {
+            several = all.iter().map(pair).collect::<Result<Vec<(f64, Bytes)>>>()?;
+            several.as_slice()
+        }
     };
-    let pairs: Vec<(f64, Bytes)> = pairs.chunks_exact(2).filter_map(pair).collect::<Result<_>>()?;
     let at = context.db.at(context.arg(1))?;
-    match pairs.as_slice() {
+    match pairs {
         [(increment, member)] if options.increment => {
             let sum = sorted_sets::increment(&mut context.db, &at, member, *increment, condition)?;
             reply_score(reply, sum);

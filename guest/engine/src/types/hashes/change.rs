@@ -2,6 +2,7 @@
 
 use crate::db::Db;
 use crate::error::Result;
+use crate::few::Few;
 use crate::layout::field_expiry::{self, FieldExpiries};
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, Meta, RecordKey};
 use bytes::Bytes;
@@ -46,9 +47,9 @@ impl<'k> Change<'k> {
     }
 
     /// Fields as they are stored, read at once. No field comes twice.
-    pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Vec<Stored<'f>>> {
+    pub fn read<'f>(&self, db: &mut Db, fields: impl IntoIterator<Item = &'f Bytes>) -> Result<Few<Stored<'f>>> {
         let record = |field: &Bytes| db.layout.field(self.at, &self.hash, field);
-        let mut all: Vec<Stored<'f>> = fields.into_iter().map(|field| Stored { field, record: record(field), value: None }).collect();
+        let mut all: Few<Stored<'f>> = fields.into_iter().map(|field| Stored { field, record: record(field), value: None }).collect();
         if self.old.is_none() {
             return Ok(all);
         }
