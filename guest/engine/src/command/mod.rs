@@ -116,6 +116,12 @@ impl Command {
         self.flags.has(Flags::EXCLUSIVE) || self.keys.is_stored_from_patterns(args)
     }
 
+    /// Whether it does nothing but to work on one key, whose place is fixed, beside whatever others do.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.run, Run::Data(_)) && self.keys.only().is_some() && !self.flags.has(Flags::EXCLUSIVE) && self.subcommands.is_empty()
+    }
+
     /// A row of a command that only has subcommands.
     #[must_use]
     pub const fn container(

@@ -119,6 +119,11 @@ impl Connection {
         Some(state)
     }
 
+    /// Whether a command on data is run and answered, whatever it is: nothing is to be said before, nothing is queued, and replies are wanted.
+    pub(super) fn is_plain(&self) -> bool {
+        self.authenticated && self.queue.is_none() && self.reply_mode == ReplyMode::On && !self.awaits_only_messages()
+    }
+
     /// Whether it gets messages, and replies look like messages to it: subscribed, in RESP2. It may hardly say anything then.
     #[must_use]
     pub fn awaits_only_messages(&self) -> bool {

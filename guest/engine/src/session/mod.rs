@@ -154,6 +154,19 @@ pub struct Engine {
     spare_args: Vec<Vec<Bytes>>,
 }
 
+/// What has become of a request.
+enum Step {
+    /// It is on its way, and consumed.
+    Taken,
+    /// What was before it has run: it is to be taken again.
+    Again,
+    /// It is not consumed, and neither is what is behind it. How much input must be there, as in [`Answer::needed`].
+    Left {
+        /// Bytes.
+        needed: usize,
+    },
+}
+
 impl Engine {
     /// An engine on `store`, with the layout of the settings.
     ///
@@ -294,7 +307,6 @@ impl Engine {
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
     fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Vec<Job>, answers: &mut Answers) {
-        let notifies = self.server.settings.notify_keyspace_events.tell_anything();
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
         while let Some(connection) = self.connections.get(delivery.connection).filter(|connection| !connection.closing) {
@@ -318,40 +330,19 @@ impl Engine {
                     break;
                 }
                 Parsed::Request { args, used } => {
-                    let are_waits = || !self.waiters.is_empty() || group.iter().any(Job::may_wait);
-                    if !group.is_empty() && plan::must_see_the_outcome_so_far(&args, connection, are_waits, notifies) {
-                        self.finish(group, now_ms, answers);
-                        continue;
-                    }
-                    let asks = self.server.peers.exist() && plan::concerns_peers(&args, connection);
-                    if asks && !group.is_empty() {
-                        self.finish(group, now_ms, answers);
-                        continue;
-                    }
-                    self.server.stats.commands_processed += u64::from(!args.is_empty());
-                    if asks {
-                        self.ask_peers(delivery.connection, &args, used, now_ms);
-                        needed = BLOCKED;
-                        break;
-                    }
-                    if plan::is_http(&args) {
-                        connection.mute = true;
-                        self.connections.close(delivery.connection);
-                        break;
-                    }
-                    match self.plan(delivery.connection, position, args, used, now_ms) {
-                        Planned::Nothing => {}
-                        Planned::Job(job) if job.may_wait() => {
-                            // It is consumed when it is answered; what is behind it depends on that.
+                    match plan::plan_plain(connection, position, args, now_ms) {
+                        Ok(job) => {
+                            self.server.stats.commands_processed += 1;
                             group.push(job);
-                            break;
                         }
-                        Planned::Job(job) => group.push(job),
-                        Planned::Alone(job) => {
-                            self.finish(group, now_ms, answers);
-                            group.push(job);
-                            self.finish(group, now_ms, answers);
-                        }
+                        Err(args) => match self.take_other_request(delivery.connection, position, args, used, now_ms, group, answers) {
+                            Step::Taken => {}
+                            Step::Again => continue,
+                            Step::Left { needed: whole } => {
+                                needed = whole;
+                                break;
+                            }
+                        },
                     }
                     consumed += used;
                     input.advance(used.min(input.len()));
@@ -367,6 +358,55 @@ impl Engine {
         if group.len() >= self.group_limit {
             self.finish(group, now_ms, answers);
         }
+    }
+
+    /// Plans a request that is not like most; runs the group early where it must see its outcome.
+    #[allow(clippy::too_many_arguments, reason = "where a request has come from, and where its job and its reply go")]
+    fn take_other_request(
+        &mut self,
+        id: u64,
+        position: usize,
+        args: Vec<Bytes>,
+        length: usize,
+        now_ms: u64,
+        group: &mut Vec<Job>,
+        answers: &mut Answers,
+    ) -> Step {
+        let notifies = self.server.settings.notify_keyspace_events.tell_anything();
+        let Some(connection) = self.connections.get(id) else { return Step::Left { needed: 0 } };
+        let are_waits = || !self.waiters.is_empty() || group.iter().any(Job::may_wait);
+        let asks = self.server.peers.exist() && plan::concerns_peers(&args, connection);
+        if !group.is_empty() && (asks || plan::must_see_the_outcome_so_far(&args, connection, are_waits, notifies)) {
+            self.finish(group, now_ms, answers);
+            return Step::Again;
+        }
+        self.server.stats.commands_processed += u64::from(!args.is_empty());
+        if asks {
+            self.ask_peers(id, &args, length, now_ms);
+            return Step::Left { needed: BLOCKED };
+        }
+        if plan::is_http(&args) {
+            connection.mute = true;
+            self.connections.close(id);
+            return Step::Left { needed: 0 };
+        }
+        match self.plan(id, position, args, length, now_ms) {
+            Planned::Nothing => {}
+            Planned::Job(job) => {
+                let may_wait = job.may_wait();
+                group.push(job);
+                if may_wait {
+                    // It is consumed when it is answered; what is behind it depends on that.
+                    return Step::Left { needed: 0 };
+                }
+            }
+            Planned::Alone(job) => {
+                self.finish(group, now_ms, answers);
+                group.push(job);
+                self.finish(group, now_ms, answers);
+            }
+        }
+        Step::Taken
     }
 
     /// Reserves versions between calls, before they run out: a commit of its own within a call would look like one of its commands.

@@ -174,6 +174,19 @@ const NO_AUTH: Error = Error::client("NOAUTH Authentication required.");
 /// How much of a request's arguments an error text repeats, in bytes.
 const MAX_REPEATED: usize = 128;
 
+/// Plans a request as most are: of a command that works on one key, on a connection of which nothing else is to be known. Any other is given
+/// back, for [`Engine::plan`].
+#[inline]
+pub fn plan_plain(connection: &mut Connection, delivery: usize, args: Vec<Bytes>, now_ms: u64) -> std::result::Result<Job, Vec<Bytes>> {
+    let found = args.first().and_then(|name| table::find(name));
+    let Some(command) = found.filter(|command| command.is_plain() && command.takes(args.len()) && connection.is_plain()) else {
+        return Err(args);
+    };
+    (connection.active_ms, connection.last_command) = (now_ms, command.name);
+    let (db, protocol) = (connection.db, connection.protocol);
+    Ok(Job { delivery, silent: false, protocol, work: Work::Call(Call { command, args, db, protocol }) })
+}
+
 /// Whether the request is this command.
 fn is(args: &[Bytes], name: &str) -> bool {
     args.first().is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()))

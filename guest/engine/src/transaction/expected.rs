@@ -25,13 +25,18 @@ impl Expected {
         self.next.set(0);
     }
 
-    /// What `find` finds in one of the next things.
-    pub fn find<T>(&self, find: impl Fn(usize) -> Option<T>) -> Option<T> {
-        let ahead = self.numbers.get(self.next.get()..)?.iter().take(MAX_AHEAD).enumerate();
-        let (passed, found) = ahead.into_iter().find_map(|(passed, number)| Some((passed, find(*number)?)))?;
-        // Whoever names a thing may ask for it twice.
-        self.next.set(self.next.get() + passed);
-        Some(found)
+    /// The number among the next ones that is the one.
+    #[inline]
+    pub fn find(&self, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+        let next = self.next.get();
+        for (passed, &number) in self.numbers.get(next..)?.iter().take(MAX_AHEAD).enumerate() {
+            if is_it(number) {
+                // Whoever names a thing may ask for it twice.
+                self.next.set(next + passed);
+                return Some(number);
+            }
+        }
+        None
     }
 }
 
@@ -61,7 +66,7 @@ mod tests {
         let (things, numbers) = sort(given.clone());
         assert_eq!(things, ["a", "b", "c"]);
         let expected = Expected::new(numbers);
-        let find = |name: &str| expected.find(|number| things.get(number).filter(|thing| **thing == name).map(|_| number));
+        let find = |name: &str| expected.find(|number| things.get(number).is_some_and(|thing| *thing == name));
         for name in &given {
             let number = things.iter().position(|thing| thing == name);
             assert_eq!((find(name), find(name)), (number, number));

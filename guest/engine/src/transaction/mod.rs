@@ -5,9 +5,9 @@
 //! overlay as one batch. [`Transaction::savepoint`] and [`Transaction::undo_to`] take back what a failed command did.
 
 mod census;
+mod entries;
 mod expected;
 mod overlay;
-mod reads;
 mod scan;
 mod sorted;
 #[cfg(test)]
@@ -21,7 +21,6 @@ use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};
 use bytes::Bytes;
 use expected::Expected;
 use overlay::Overlay;
-use reads::Reads;
 use std::ops::{Deref, DerefMut};
 
 /// Room for more records than these is not kept from one transaction to the next.
@@ -79,7 +78,6 @@ impl Drop for Opened<'_> {
 #[derive(Debug, Default)]
 pub struct Memory {
     overlay: Overlay,
-    reads: Reads,
     /// Whether the records of the lock key at that position change.
     changed: Vec<bool>,
     /// The positions of those that do, in the order in which they were touched.
@@ -90,14 +88,13 @@ pub struct Memory {
 impl Memory {
     /// Forgets the contents, and the room that hardly any transaction needs.
     fn clear(&mut self) {
-        if self.overlay.room().max(self.reads.room()).max(self.changed.capacity()) > MAX_KEPT_ROOM {
+        if self.overlay.room().max(self.changed.capacity()) > MAX_KEPT_ROOM {
             *self = Self::default();
         }
         if self.batch.room() > MAX_KEPT_BATCH_BYTES {
             self.batch = Batch::new();
         }
         self.overlay.clear();
-        self.reads.clear();
         self.changed.clear();
         self.touched.clear();
         self.batch.clear();
@@ -209,7 +206,7 @@ impl<'s> Transaction<'s> {
     }
 
     fn position(&self, lock_key: &[u8]) -> Option<usize> {
-        let expected = self.expected.find(|position| (self.lock_keys.get(position)? == lock_key).then_some(position));
+        let expected = self.expected.find(|position| self.lock_keys.get(position).is_some_and(|key| key == lock_key));
         expected.or_else(|| self.lock_keys.binary_search_by(|key| key.as_ref().cmp(lock_key)).ok())
     }
 
@@ -226,13 +223,14 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::get`] returns.
     pub fn look<T>(&mut self, keyspace: Keyspace, key: &Bytes, look: impl FnOnce(Option<&Bytes>) -> T) -> Result<T, StoreError> {
-        if let Some(known) = self.known(keyspace, key) {
+        let (number, known) = self.memory.overlay.known(keyspace, key);
+        if let Some(known) = known {
             return Ok(look(known));
         }
         let value = self.store.get(keyspace, key)?;
         let looked = look(value.as_ref());
         if self.keeps_reads {
-            self.memory.reads.keep((keyspace, key.clone()), value);
+            self.memory.overlay.entries.keep(number, keyspace, key.clone(), value);
         }
         Ok(looked)
     }
@@ -252,10 +250,10 @@ impl<'s> Transaction<'s> {
         }
         let (mut values, mut missing, mut places) = (Few::with_capacity(keys.len()), Vec::new(), Vec::new());
         for (place, record) in keys.enumerate() {
-            let known = self.known(record.0, &record.1);
+            let (number, known) = self.memory.overlay.known(record.0, &record.1);
             if known.is_none() {
                 missing.push(record.clone());
-                places.push(place);
+                places.push((place, number));
             }
             values.push(known.flatten().cloned());
         }
@@ -263,11 +261,11 @@ impl<'s> Transaction<'s> {
             return Ok(values);
         }
         let found = read(&mut self.store, &missing)?;
-        for ((place, record), value) in places.into_iter().zip(missing).zip(found) {
+        for (((place, number), (keyspace, key)), value) in places.into_iter().zip(missing).zip(found) {
             if let Some(own) = values.get_mut(place) {
                 own.clone_from(&value);
             }
-            self.memory.reads.keep(record, value);
+            self.memory.overlay.entries.keep(number, keyspace, key, value);
         }
         Ok(values)
     }
@@ -281,18 +279,12 @@ impl<'s> Transaction<'s> {
             return self.get(*keyspace, key).map(|_| ());
         }
         let Self { memory, store, .. } = self;
-        memory.reads.keep_ahead(records, |names| read(store, names))
+        memory.overlay.entries.keep_ahead(records, |names| read(store, names))
     }
 
     /// What was read ahead will be asked for again, from the first record on.
     pub fn rewind(&self) {
-        self.memory.reads.rewind();
-    }
-
-    /// What is known of a record without asking the store.
-    fn known(&self, keyspace: Keyspace, key: &Bytes) -> Option<Option<&Bytes>> {
-        let Memory { overlay, reads, .. } = &*self.memory;
-        overlay.get(keyspace, key).or_else(|| reads.get(keyspace, key))
+        self.memory.overlay.entries.rewind();
     }
 
     /// Stores `value` under `key`.
@@ -410,7 +402,7 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// As [`Transaction::commit`].
     pub fn commit_and_recycle(mut self) -> Result<Box<Memory>, StoreError> {
-        if !self.memory.overlay.is_empty() {
+        if !self.memory.overlay.is_unchanged() {
             let Memory { overlay, batch, touched, .. } = &mut *self.memory;
             overlay.fill(batch)?;
             let limits = self.limits;

@@ -1,39 +1,35 @@
-//! The changes of a transaction: point changes and cleared ranges, each of which can be taken back.
+//! What a transaction knows of records: as the store has them, and its own changes, each of which can be taken back.
 //!
-//! They are in a log, in the order in which they came. Each keyspace has a list of those that count, sorted by the sort keys of its
-//! order, which in byte order are the keys themselves.
+//! The changes are in a log, in the order in which they came; the record's entry has the number of the one that counts. Records are found
+//! by a hash. Only scans and deletions of ranges need those that have changed in the order of their keyspace: they are sorted when the first of these
+//! comes.
 
+use super::entries::Entries;
 use super::sorted::{Place, Sorted};
 use crate::store::{Batch, KeyRange, Keyspace, Order, StoreError};
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A step of the log.
 #[derive(Debug)]
 enum Change {
     Point(Point),
-    /// A range was deleted; these points lay in it.
-    Cleared(Keyspace, Vec<usize>),
+    /// A range was deleted; these records lay in it, with the changes that counted.
+    Cleared(Keyspace, Vec<(usize, usize)>),
 }
 
 /// A change of one record.
 #[derive(Debug)]
 struct Point {
     keyspace: Keyspace,
-    key: Bytes,
-    /// Where it is not the key.
-    sort_key: Option<Bytes>,
+    /// The number of the record.
+    entry: usize,
     /// `None` where it is deleted.
     value: Option<Bytes>,
-    /// The point that counted before.
+    /// The change that counted before.
     before: Option<usize>,
-}
-
-impl Point {
-    fn sort_key(&self) -> &[u8] {
-        self.sort_key.as_ref().unwrap_or(&self.key)
-    }
 }
 
 /// The changes of a keyspace.
@@ -41,29 +37,81 @@ impl Point {
 struct Layer {
     keyspace: Keyspace,
     order: Order,
-    points: Sorted,
-    /// Ranges deleted before the points that now lie in them were set, in the order of deletion.
+    /// How many records have a change that counts.
+    changed: usize,
+    /// The numbers of records that have been changed, also of those whose change was taken back: in their order, and those that came
+    /// after that.
+    sorted: Sorted,
+    unsorted: Vec<usize>,
+    /// What they are sorted by, where it is not their keys.
+    sort_keys: BTreeMap<usize, Vec<u8>>,
+    /// Ranges deleted before the changes were made that now count in them, in the order of deletion.
     cleared: Vec<KeyRange>,
     /// Counts every step, also those that take others back.
     generation: u64,
 }
 
 impl Layer {
+    fn new(keyspace: Keyspace, order: Order) -> Self {
+        let (sorted, unsorted, sort_keys, cleared) = (Sorted::default(), Vec::new(), BTreeMap::new(), Vec::new());
+        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, cleared, generation: 0 }
+    }
+
     fn is_cleared(&self, key: &[u8]) -> bool {
         self.cleared.iter().any(|range| range.contains(self.order, key))
     }
 
     fn is_empty(&self) -> bool {
-        self.points.is_empty() && self.cleared.is_empty()
+        self.changed == 0 && self.cleared.is_empty()
+    }
+
+    /// Brings all that has been changed into its order.
+    fn sort(&mut self, entries: &Entries) {
+        let Self { order, sorted, unsorted, sort_keys, .. } = self;
+        for number in unsorted.drain(..) {
+            let Some((_, key)) = entries.name(number) else { continue };
+            if let Cow::Owned(sort_key) = order.sort_key(key) {
+                sort_keys.insert(number, sort_key);
+            }
+            let own = sort_key(entries, sort_keys, number);
+            let place = sorted.place(|other| sort_key(entries, sort_keys, other) < own);
+            sorted.insert(place, number);
+        }
+    }
+
+    /// The places of the records within a range: from its start, or from behind it, to its end.
+    fn places(&self, entries: &Entries, range: &KeyRange, after_start: bool) -> Range<Place> {
+        let place = |key: &[u8], or_equal: bool| {
+            let key = self.order.sort_key(key);
+            self.sorted.place(|number| {
+                let own = sort_key(entries, &self.sort_keys, number);
+                if or_equal { own <= key.as_ref() } else { own < key.as_ref() }
+            })
+        };
+        let from = place(&range.start, after_start);
+        let to = match &range.end {
+            Some(end) => place(end, false),
+            None => self.sorted.place(|_| true),
+        };
+        from..to.max(from)
     }
 }
 
-/// Changes by keyspace.
+/// What a record is sorted by.
+fn sort_key<'o>(entries: &'o Entries, sort_keys: &'o BTreeMap<usize, Vec<u8>>, number: usize) -> &'o [u8] {
+    let own = sort_keys.get(&number).map(Vec::as_slice);
+    own.or_else(|| entries.name(number).map(|(_, key)| key.as_ref())).unwrap_or_default()
+}
+
+/// See the module.
 #[derive(Debug, Default)]
 pub struct Overlay {
+    pub entries: Entries,
     log: Vec<Change>,
     /// By keyspace. Some may be empty.
     layers: Vec<Layer>,
+    /// How many ranges are deleted.
+    cleared: usize,
     bytes: usize,
 }
 
@@ -74,31 +122,6 @@ fn point(log: &[Change], number: usize) -> Option<&Point> {
     }
 }
 
-/// The place of a sort key among points.
-fn place(log: &[Change], points: &Sorted, sort_key: &[u8]) -> Place {
-    points.place(|number| point(log, number).is_some_and(|point| point.sort_key() < sort_key))
-}
-
-/// The point with that sort key, with its place.
-fn find<'o>(log: &'o [Change], points: &Sorted, sort_key: &[u8]) -> (Place, Option<(usize, &'o Point)>) {
-    let place = place(log, points, sort_key);
-    let found = points.get(place).and_then(|number| Some((number, point(log, number)?)));
-    (place, found.filter(|(_, point)| point.sort_key() == sort_key))
-}
-
-/// The places of the points within a range: from its start, or from behind it, to its end.
-fn places(log: &[Change], layer: &Layer, range: &KeyRange, after_start: bool) -> Range<Place> {
-    let sort_key = |key| layer.order.sort_key(key);
-    let start = sort_key(&range.start);
-    let comes_before = |point: &Point| if after_start { point.sort_key() <= start.as_ref() } else { point.sort_key() < start.as_ref() };
-    let from = layer.points.place(|number| point(log, number).is_some_and(comes_before));
-    let to = match &range.end {
-        Some(end) => place(log, &layer.points, &sort_key(end)),
-        None => layer.points.place(|_| true),
-    };
-    from..to.max(from)
-}
-
 impl Overlay {
     /// How many steps the log has.
     pub fn steps(&self) -> usize {
@@ -107,10 +130,14 @@ impl Overlay {
 
     /// As long as it is the same, nothing has been changed or taken back: in a keyspace, or in none of them.
     pub fn generation(&self, keyspace: Option<Keyspace>) -> u64 {
-        self.layers.iter().filter(|layer| keyspace.is_none_or(|own| layer.keyspace == own)).map(|layer| layer.generation).sum()
+        match keyspace {
+            Some(keyspace) => self.layers.iter().find(|layer| layer.keyspace == keyspace).map_or(0, |layer| layer.generation),
+            None => self.layers.iter().map(|layer| layer.generation).sum(),
+        }
     }
 
-    pub fn is_empty(&self) -> bool {
+    /// Whether nothing is changed.
+    pub fn is_unchanged(&self) -> bool {
         self.layers.iter().all(Layer::is_empty)
     }
 
@@ -125,7 +152,7 @@ impl Overlay {
 
     /// Most operations that a batch of the changes has.
     pub fn ops(&self) -> usize {
-        self.layers.iter().map(|layer| layer.points.len() + layer.cleared.len()).sum()
+        self.layers.iter().map(|layer| layer.changed + layer.cleared.len()).sum()
     }
 
     /// The keyspace's layer, where anything is in it.
@@ -134,85 +161,104 @@ impl Overlay {
     }
 
     /// The keyspace's layer in `layers`; `order` tells that of the keyspace.
+    #[inline]
     fn layer_mut(layers: &mut Vec<Layer>, keyspace: Keyspace, order: impl FnOnce() -> Order) -> Option<&mut Layer> {
-        let at = layers.partition_point(|layer| layer.keyspace < keyspace);
+        let at = layers.iter().position(|layer| layer.keyspace >= keyspace).unwrap_or(layers.len());
         if layers.get(at).is_none_or(|layer| layer.keyspace != keyspace) {
-            layers.insert(at, Layer { keyspace, order: order(), points: Sorted::default(), cleared: Vec::new(), generation: 0 });
+            layers.insert(at, Layer::new(keyspace, order()));
         }
         layers.get_mut(at)
     }
 
-    /// `Some(value)` where the overlay decides: set, deleted (`None` inside) or cleared (likewise).
-    pub fn get(&self, keyspace: Keyspace, key: &[u8]) -> Option<Option<&Bytes>> {
-        let layer = self.layer(keyspace)?;
-        match find(&self.log, &layer.points, &layer.order.sort_key(key)) {
-            (_, Some((_, point))) => Some(point.value.as_ref()),
-            _ => layer.is_cleared(key).then_some(None),
+    /// The value of the record of that number, if any is known: as it was read, or as it was changed.
+    #[inline]
+    pub fn value(&self, number: usize) -> Option<Option<&Bytes>> {
+        let entry = self.entries.get(number)?;
+        match entry.change.and_then(|change| point(&self.log, change)) {
+            Some(point) => Some(point.value.as_ref()),
+            None => entry.read(),
         }
     }
 
-    /// Whether the overlay decides what `key` holds.
+    /// What is known of a record, and its number where it has been met.
+    #[inline]
+    pub fn known(&self, keyspace: Keyspace, key: &[u8]) -> (Option<usize>, Option<Option<&Bytes>>) {
+        let number = self.entries.find(keyspace, key);
+        if self.cleared > 0 && self.is_removed(number, keyspace, key) {
+            return (number, Some(None));
+        }
+        (number, number.and_then(|number| self.value(number)))
+    }
+
+    /// Whether a record lies in a range that was deleted, and was not changed since.
+    fn is_removed(&self, number: Option<usize>, keyspace: Keyspace, key: &[u8]) -> bool {
+        let is_changed = number.and_then(|number| self.entries.get(number)).is_some_and(|entry| entry.change.is_some());
+        !is_changed && self.layer(keyspace).is_some_and(|layer| layer.is_cleared(key))
+    }
+
+    /// Whether the changes decide what `key` holds.
     pub fn decides(&self, keyspace: Keyspace, key: &[u8]) -> bool {
-        self.layer(keyspace)
-            .is_some_and(|layer| find(&self.log, &layer.points, &layer.order.sort_key(key)).1.is_some() || layer.is_cleared(key))
+        let Some(layer) = self.layer(keyspace) else { return false };
+        let entry = self.entries.search(keyspace, key).and_then(|number| self.entries.get(number));
+        entry.is_some_and(|entry| entry.change.is_some()) || layer.is_cleared(key)
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
-        let Self { log, layers, bytes } = self;
+        let Self { entries, log, layers, bytes, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.generation += 1;
-        let sort_key = match layer.order.sort_key(&key) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(sort_key) => Some(Bytes::from(sort_key)),
-        };
-        let (place, found) = find(log, &layer.points, sort_key.as_ref().unwrap_or(&key));
-        let before = found.map(|(number, _)| number);
-        let freed = found.and_then(|(_, point)| point.value.as_ref()).map_or(0, Bytes::len);
-        *bytes = (*bytes + key.len() + value.as_ref().map_or(0, Bytes::len)).saturating_sub(freed);
-        match before {
-            Some(_) => layer.points.replace(place, log.len()),
-            None => layer.points.insert(place, log.len()),
+        *bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
+        let number = entries.find_or_add(keyspace, key);
+        let Some(entry) = entries.get_mut(number) else { return };
+        let before = entry.change.replace(log.len());
+        if !std::mem::replace(&mut entry.is_listed, true) {
+            layer.unsorted.push(number);
         }
-        log.push(Change::Point(Point { keyspace, key, sort_key, value, before }));
+        match before.and_then(|before| point(log, before)) {
+            Some(replaced) => *bytes = bytes.saturating_sub(replaced.value.as_ref().map_or(0, Bytes::len)),
+            None => layer.changed += 1,
+        }
+        log.push(Change::Point(Point { keyspace, entry: number, value, before }));
     }
 
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
-        let Self { log, layers, .. } = self;
+        let Self { entries, log, layers, cleared, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.generation += 1;
+        layer.sort(entries);
         // The start of a range is always part of it here, as in a batch.
-        let places = places(log, layer, &range, false);
-        let inside: Vec<usize> = layer.points.range(places).collect();
-        for removed in inside.iter().filter_map(|&number| point(log, number)) {
-            layer.points.remove(place(log, &layer.points, removed.sort_key()));
+        let mut inside = Vec::new();
+        for number in layer.sorted.range(layer.places(entries, &range, false)) {
+            inside.extend(entries.get_mut(number).and_then(|entry| entry.change.take()).map(|change| (number, change)));
         }
+        layer.changed -= inside.len();
         layer.cleared.push(range);
+        *cleared += 1;
         log.push(Change::Cleared(keyspace, inside));
     }
 
     /// Takes the last steps back, until the log has no more than `steps`.
     pub fn undo_to(&mut self, steps: usize) {
-        let Self { log, layers, .. } = self;
+        let Self { entries, log, layers, cleared, .. } = self;
         while log.len() > steps {
             let Some(change) = log.pop() else { return };
             let (Change::Point(Point { keyspace, .. }) | Change::Cleared(keyspace, _)) = change;
             let Some(layer) = layers.iter_mut().find(|layer| layer.keyspace == keyspace) else { return };
             layer.generation += 1;
             match change {
-                Change::Point(undone) => {
-                    // The log does not have the point any more: it is the one that is not found there.
-                    let comes_before = |number| point(log, number).is_some_and(|point| point.sort_key() < undone.sort_key());
-                    let place = layer.points.place(comes_before);
-                    match undone.before {
-                        Some(before) => layer.points.replace(place, before),
-                        None => layer.points.remove(place),
+                Change::Point(Point { entry, before, .. }) => {
+                    layer.changed -= usize::from(before.is_none());
+                    if let Some(entry) = entries.get_mut(entry) {
+                        entry.change = before;
                     }
                 }
                 Change::Cleared(_, inside) => {
                     layer.cleared.pop();
-                    for number in inside {
-                        if let Some(restored) = point(log, number) {
-                            layer.points.insert(place(log, &layer.points, restored.sort_key()), number);
+                    *cleared -= 1;
+                    layer.changed += inside.len();
+                    for (number, change) in inside {
+                        if let Some(entry) = entries.get_mut(number) {
+                            entry.change = Some(change);
                         }
                     }
                 }
@@ -220,51 +266,66 @@ impl Overlay {
         }
     }
 
-    /// The first (or, `reverse`, last) key set within the range, with its value. Deleted keys are passed over.
+    /// Brings the changes of a keyspace into their order, for [`Overlay::next_set`].
+    pub fn sort(&mut self, keyspace: Keyspace) {
+        let Self { entries, layers, .. } = self;
+        if let Some(layer) = layers.iter_mut().find(|layer| layer.keyspace == keyspace) {
+            layer.sort(entries);
+        }
+    }
+
+    /// The first (or, `reverse`, last) key set within the range, with its value. Deleted keys are passed over. The keyspace has been sorted
+    /// since it was changed.
     pub fn next_set(&self, keyspace: Keyspace, range: &KeyRange, reverse: bool) -> Option<(&Bytes, &Bytes)> {
         let layer = self.layer(keyspace)?;
-        let numbers = layer.points.range(places(&self.log, layer, range, range.after_start));
+        let numbers = layer.sorted.range(layer.places(&self.entries, range, range.after_start));
         let mut set = numbers.filter_map(|number| {
-            let point = point(&self.log, number)?;
-            Some((&point.key, point.value.as_ref()?))
+            let point = point(&self.log, self.entries.get(number)?.change?)?;
+            Some((&self.entries.name(number)?.1, point.value.as_ref()?))
         });
         if reverse { set.next_back() } else { set.next() }
     }
 
     /// Adds the changes to a batch: cleared ranges first, then each key once.
     pub fn fill(&self, batch: &mut Batch) -> Result<(), StoreError> {
-        batch.reserve(self.layers.iter().map(|layer| layer.points.len()).sum(), self.bytes);
+        batch.reserve(self.layers.iter().map(|layer| layer.changed).sum(), self.bytes);
         for layer in &self.layers {
             for range in &layer.cleared {
                 batch.delete_range(layer.keyspace, range)?;
             }
         }
-        for layer in &self.layers {
-            for Point { key, value, .. } in layer.points.iter().filter_map(|number| point(&self.log, number)) {
+        for layer in self.layers.iter().filter(|layer| layer.changed > 0) {
+            for number in layer.sorted.iter().chain(layer.unsorted.iter().copied()) {
+                let change = self.entries.get(number).and_then(|entry| point(&self.log, entry.change?));
+                let (Some(Point { value, .. }), Some((keyspace, key))) = (change, self.entries.name(number)) else { continue };
                 match value {
-                    Some(value) => batch.put(layer.keyspace, key, value)?,
+                    Some(value) => batch.put(*keyspace, key, value)?,
                     // What a range delete of this batch removes anyhow needs no second word.
                     None if layer.is_cleared(key) => {}
-                    None => batch.delete(layer.keyspace, key)?,
+                    None => batch.delete(*keyspace, key)?,
                 }
             }
         }
         Ok(())
     }
 
-    /// Forgets all changes, and keeps the room.
+    /// Forgets all records and changes, and keeps the room.
     pub fn clear(&mut self) {
+        self.entries.clear();
         self.log.clear();
-        self.bytes = 0;
+        (self.cleared, self.bytes) = (0, 0);
         for layer in &mut self.layers {
             layer.generation += 1;
-            layer.points.clear();
+            layer.changed = 0;
+            layer.sorted.clear();
+            layer.unsorted.clear();
+            layer.sort_keys.clear();
             layer.cleared.clear();
         }
     }
 
-    /// For how many changes there is room.
+    /// For how many records and changes there is room.
     pub fn room(&self) -> usize {
-        self.log.capacity()
+        self.log.capacity().max(self.entries.room())
     }
 }

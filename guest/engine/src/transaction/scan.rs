@@ -134,6 +134,7 @@ impl Transaction<'_> {
             return Ok(None);
         }
         let reverse = scan.direction == Direction::Reverse;
+        self.memory.overlay.sort(scan.keyspace);
         let set = self.memory.overlay.next_set(scan.keyspace, &scan.rest, reverse).map(|(key, value)| (key.clone(), value.clone()));
         let stored = self.next_stored(scan, set.as_ref().map(|(own, _)| own.as_ref()))?;
         let own_first = match (stored.and_then(|position| scan.page.pieces(position)), &set) {
