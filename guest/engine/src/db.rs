@@ -48,7 +48,7 @@ pub struct Named<'j> {
     places: Vec<KeyAt>,
     /// Each as it is in memory, with the position of its place.
     names: Vec<(&'j [u8], usize)>,
-    /// Behind the one that was found last.
+    /// The one that was found last.
     next: Cell<usize>,
 }
 
@@ -97,7 +97,8 @@ impl<'j> Named<'j> {
             if std::ptr::eq(named, &**key)
                 && let Some(at) = self.places.get(place).filter(|at| at.space == space)
             {
-                self.next.set(next + name + 1);
+                // A call that runs again asks for the same.
+                self.next.set(next + name);
                 return Some(at);
             }
         }

@@ -151,6 +151,12 @@ impl Events {
         self.happened.truncate(mark);
     }
 
+    /// Whether nothing has happened.
+    #[must_use]
+    pub fn are_none(&self) -> bool {
+        self.happened.is_empty()
+    }
+
     /// Takes what has happened so far.
     pub fn take(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.happened)

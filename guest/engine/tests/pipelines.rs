@@ -5,7 +5,7 @@ mod common;
 
 use common::Client;
 use orbweaver_engine::layout::NAMES;
-use orbweaver_engine::store::MemoryStore;
+use orbweaver_engine::store::{Limits, MemoryStore};
 use proptest::prelude::*;
 
 /// Commands on a key, `@`, and another one, `#`: every kind, most of them failing where another kind is there; some make the key, empty it, or
@@ -62,8 +62,8 @@ const COMMANDS: [&str; 48] = [
 ];
 
 /// The replies to the commands in pipelines of `width`, and what they leave in the store.
-fn run(layout: &str, commands: &[String], width: usize) -> (String, impl PartialEq + std::fmt::Debug) {
-    let store = MemoryStore::new();
+fn run(layout: &str, limits: Limits, commands: &[String], width: usize) -> (String, impl PartialEq + std::fmt::Debug) {
+    let store = MemoryStore::with_limits(limits);
     let mut client = Client::on_layout(&store, layout);
     let mut replies = Vec::new();
     for pipeline in commands.chunks(width) {
@@ -75,16 +75,22 @@ fn run(layout: &str, commands: &[String], width: usize) -> (String, impl Partial
 proptest! {
     #[test]
     fn pipelines_leave_what_single_commands_do(
-        steps in prop::collection::vec((prop::sample::select(COMMANDS.as_slice()), 0..8), 1..120),
+        // Some of them several times, one behind the other, and more often than a group has room.
+        steps in prop::collection::vec(
+            (prop::sample::select(COMMANDS.as_slice()), 0..8, prop_oneof![20 => Just(1), 4 => 2..6_usize, 1 => Just(150)]),
+            1..80,
+        ),
         layout in prop::sample::select(NAMES.as_slice()),
+        max_batch_ops in prop::sample::select([50, u64::MAX].as_slice()),
     ) {
         // Mostly one key, so that commands on it come one behind the other.
-        let with_keys = |&(command, chosen): &(&str, i32)| {
+        let with_keys = |&(command, chosen, times): &(&str, i32, usize)| {
             let (own, other) = if chosen == 0 { ("other", "key") } else { ("key", "other") };
-            command.replace('@', own).replace('#', other)
+            std::iter::repeat_n(command.replace('@', own).replace('#', other), times)
         };
-        let commands: Vec<String> = steps.iter().map(with_keys).collect();
-        let (alone, in_pipelines) = (run(layout, &commands, 1), run(layout, &commands, 100));
+        let commands: Vec<String> = steps.iter().flat_map(with_keys).collect();
+        let limits = Limits { max_batch_ops, ..Limits::NONE };
+        let (alone, in_pipelines) = (run(layout, limits, &commands, 1), run(layout, limits, &commands, 400));
         prop_assert_eq!(&alone.0, &in_pipelines.0);
         prop_assert_eq!(alone.1, in_pipelines.1);
     }

@@ -5,7 +5,7 @@ use super::{
     sort, sorted_sets, strings, transactions,
 };
 use bytes::Bytes;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
@@ -49,11 +49,10 @@ static BY_HASH: LazyLock<HashMap<Name, &'static Command, BuildHasherDefault<Name
 
 thread_local! {
     /// What was found last: a pipeline mostly has many requests of one command.
-    static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
 /// A name as it was sent, and its command.
-#[derive(Clone, Copy)]
 struct Last {
     sent: Name,
     command: &'static Command,
@@ -101,15 +100,21 @@ pub fn all() -> &'static [&'static Command] {
 
 /// The command of that name, in any case.
 #[must_use]
+#[inline]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
-    if let Some(last) = LAST.get().filter(|last| last.command.name.len() == name.len() && last.sent.starts_with(name)) {
-        return Some(last.command);
+    let is_it = |last: &Last| last.command.name.len() == name.len() && last.sent.starts_with(name);
+    if let Some(command) = LAST.with_borrow(|last| last.as_ref().filter(|last| is_it(last)).map(|last| last.command)) {
+        return Some(command);
     }
+    search(name)
+}
+
+fn search(name: &[u8]) -> Option<&'static Command> {
     // A zero at the end of what was sent is not one that was put there.
     let command = BY_HASH.get(&padded(name)?).copied().filter(|command| command.name.len() == name.len())?;
     let mut sent = [0; MAX_NAME_BYTES];
     sent.get_mut(..name.len())?.copy_from_slice(name);
-    LAST.set(Some(Last { sent, command }));
+    LAST.replace(Some(Last { sent, command }));
     Some(command)
 }
 

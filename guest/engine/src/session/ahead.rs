@@ -19,16 +19,27 @@ const MAX_PARTS: usize = 4096;
 type Taken = BTreeMap<(Bytes, bool), u64>;
 
 impl Runner<'_, '_> {
-    /// Reads the meta records `metas`, and what the jobs name beside them.
-    pub(super) fn read_ahead(&mut self, jobs: &[Job], metas: Vec<RecordKey>) -> Result<()> {
+    /// Reads the meta records `metas`, and what the jobs, which come behind the call `last`, name beside them.
+    pub(super) fn read_ahead<'j>(&mut self, mut last: Option<&'j Call>, jobs: &'j [Job], metas: Vec<RecordKey>) -> Result<()> {
         self.transaction.read_ahead(metas)?;
         if jobs.len() < 2 && !matches!(jobs, [Job { work: Work::Transaction { .. }, .. }]) {
             return Ok(());
         }
         let (mut parts, mut taken) = (Vec::with_capacity(jobs.len()), Taken::new());
+        if let [Job { work: Work::Again, .. }, ..] = jobs {
+            last.into_iter().for_each(|call| self.add_parts(call, &mut parts, &mut taken));
+        }
         for job in jobs {
             match &job.work {
-                Work::Call(call) => self.add_parts(call, &mut parts, &mut taken),
+                Work::Call(call) => {
+                    last = Some(call);
+                    self.add_parts(call, &mut parts, &mut taken);
+                }
+                Work::Again => {
+                    // The same names have been added; but each one takes another element.
+                    let from_end = last.filter(|call| matches!(call.command.parts, Parts::End(_)));
+                    from_end.into_iter().for_each(|call| self.add_parts(call, &mut parts, &mut taken));
+                }
                 Work::Transaction { parts: works, .. } => {
                     let calls = works.iter().filter_map(|work| if let Work::Call(call) = work { Some(call) } else { None });
                     calls.for_each(|call| self.add_parts(call, &mut parts, &mut taken));
@@ -44,10 +55,10 @@ impl Runner<'_, '_> {
 
     /// Adds the records of the parts that a call names. What fails here fails again when the call runs, and is told then.
     fn add_parts(&mut self, call: &Call, records: &mut Vec<RecordKey>, taken: &mut Taken) {
-        let (Some(kind), Some(key)) = (call.command.group.kind(), call.args.get(1)) else { return };
         if matches!(call.command.parts, Parts::None) || records.len() >= MAX_PARTS {
             return;
         }
+        let (Some(kind), Some(key)) = (call.command.group.kind(), call.args.get(1)) else { return };
         let layout = self.layout;
         let mut db = self.db(call.db).0;
         let Ok(at) = db.at(key) else { return };

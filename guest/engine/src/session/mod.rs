@@ -309,6 +309,8 @@ impl Engine {
     fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Vec<Job>, answers: &mut Answers) {
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
+        // How long the request before was, where it was plain.
+        let mut plain = None;
         while let Some(connection) = self.connections.get(delivery.connection).filter(|connection| !connection.closing) {
             let limits = RequestLimits {
                 max_bulk_bytes: u64::try_from(self.server.settings.max_string_bytes).unwrap_or(u64::MAX),
@@ -319,6 +321,19 @@ impl Engine {
             if input.is_empty() || self.has_committed {
                 break;
             }
+            if let Some(length) = plain.filter(|&length| is_the_same_again(&delivery.input, consumed, length))
+                && let Some(again) = group.last().and_then(Job::again)
+            {
+                self.server.stats.commands_processed += 1;
+                group.push(again);
+                consumed += length;
+                input.advance(length);
+                if group.len() >= self.group_limit {
+                    self.finish(group, now_ms, answers);
+                }
+                continue;
+            }
+            plain = None;
             match parse_request_into(self.spare_args.pop().unwrap_or_default(), &input, &limits) {
                 Parsed::Incomplete { needed: whole } => {
                     needed = whole;
@@ -334,6 +349,7 @@ impl Engine {
                         Ok(job) => {
                             self.server.stats.commands_processed += 1;
                             group.push(job);
+                            plain = Some(used);
                         }
                         Err(args) => match self.take_other_request(delivery.connection, position, args, used, now_ms, group, answers) {
                             Step::Taken => {}
@@ -496,6 +512,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether behind the first `consumed` bytes of the input the last `length` of these come again.
+fn is_the_same_again(input: &[u8], consumed: usize, length: usize) -> bool {
+    let (before, behind) = input.split_at(consumed.min(input.len()));
+    before.get(before.len().saturating_sub(length)..).is_some_and(|last| behind.starts_with(last))
 }
 
 /// The answer that all replies of a group go to as they are, where there is but one, and nothing is in it yet.

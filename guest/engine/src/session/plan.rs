@@ -44,6 +44,8 @@ pub enum Work {
     },
     /// One command.
     Call(Call),
+    /// The call of the job before it once more: the client has sent the same bytes again.
+    Again,
     /// A command that waits where there is nothing to take.
     Blocking(BlockingCall),
     /// EXEC.
@@ -69,6 +71,13 @@ pub enum Work {
 }
 
 impl Job {
+    /// The job once more, where it is a plain call.
+    #[inline]
+    pub(super) fn again(&self) -> Option<Self> {
+        let Self { delivery, silent, protocol, ref work } = *self;
+        matches!(work, Work::Call(_) | Work::Again).then_some(Self { delivery, silent, protocol, work: Work::Again })
+    }
+
     /// A job that lets those who wait for these keys look for them; `None` for no keys. It has no reply.
     pub(super) fn wake(keys: BTreeSet<DbKey>) -> Option<Self> {
         let work = Work::Wake(keys.into_iter().collect());
@@ -81,12 +90,17 @@ impl Job {
     }
 }
 
+/// The call that a job behind these would run [again](Work::Again).
+pub fn last_call(jobs: &[Job]) -> Option<&Call> {
+    jobs.iter().rev().find_map(|job| if let Work::Call(call) = &job.work { Some(call) } else { None })
+}
+
 impl Work {
     /// The reply, where there is nothing to do any more.
     pub fn reply(&self) -> Option<&[u8]> {
         match self {
             Self::Answered(reply) | Self::Pushed(reply) | Self::Published { reply, .. } => Some(reply),
-            Self::Call(_) | Self::Blocking(_) | Self::Transaction { .. } => None,
+            Self::Call(_) | Self::Again | Self::Blocking(_) | Self::Transaction { .. } => None,
             Self::Watch { .. } | Self::Wake(_) | Self::Operations(_) => None,
         }
     }
@@ -234,7 +248,7 @@ pub fn concerns_peers(args: &[Bytes], connection: &Connection) -> bool {
 /// would make every command beside it exclusive, too. Messages that are many bytes for all receivers together do not wait for others.
 fn is_alone(work: &Work) -> bool {
     match work {
-        Work::Answered(_) | Work::Pushed(_) | Work::Blocking(_) | Work::Wake(_) => false,
+        Work::Answered(_) | Work::Pushed(_) | Work::Again | Work::Blocking(_) | Work::Wake(_) => false,
         Work::Published { pushes, .. } => pushes.iter().map(Push::len).sum::<usize>() > MAX_MESSAGE_BYTES,
         Work::Watch { .. } => true,
         Work::Call(call) => call.command.is_exclusive(&call.args),

@@ -1,7 +1,7 @@
 //! Running: a group of jobs in one transaction, again where the store asks for it.
 
 use super::blocking::{BlockingCall, Waiters};
-use super::plan::{Call, Job, Watched, Work};
+use super::plan::{Call, Job, Watched, Work, last_call};
 use super::pubsub::Push;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
@@ -52,7 +52,7 @@ pub enum Product {
     /// Nothing yet: the connection waits.
     Wait,
     /// The outcomes of operations, for the caller.
-    Outcomes(std::result::Result<Vec<Outcome>, OperationError>),
+    Outcomes(Box<std::result::Result<Vec<Outcome>, OperationError>>),
 }
 
 /// Something to send to subscribers.
@@ -90,7 +90,7 @@ impl Engine {
             return Ok(Vec::new());
         };
         self.happened.extend(messages);
-        outcomes
+        *outcomes
     }
 
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
@@ -101,9 +101,10 @@ impl Engine {
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
+            let behind = last_call(jobs.get(..done.len()).unwrap_or_default());
             let (versions, ticket) = (self.versions, self.waiters.next_ticket());
             let (before, replied) = (done.len(), replies.len());
-            let mut error = match self.attempt(group, now_ms, &mut done, &mut replies) {
+            let mut error = match self.attempt(behind, group, now_ms, &mut done, &mut replies) {
                 Ok(()) => {
                     rest = rest.get(done.len().saturating_sub(before)..).unwrap_or_default();
                     attempts = 0;
@@ -147,7 +148,7 @@ impl Engine {
     fn failed(&mut self, job: &Job, error: &Error, replies: &mut Reply) -> Done {
         if let Work::Operations(_) = job.work {
             let outcomes = Err(OperationError { position: None, failure: error.clone().into() });
-            return Done { product: Product::Outcomes(outcomes), messages: Vec::new() };
+            return Done { product: Product::Outcomes(Box::new(outcomes)), messages: Vec::new() };
         }
         Done::planned(job, replies, |replies| {
             replies.set_protocol(job.protocol);
@@ -155,14 +156,21 @@ impl Engine {
         })
     }
 
-    /// Runs jobs in one transaction and commits it. Adds what has become of those that it got to, the first of them at least; after an
-    /// error that counts for nothing.
-    fn attempt(&mut self, jobs: &[Job], now_ms: u64, done: &mut Vec<Done>, reply: &mut Reply) -> Result<()> {
+    /// Runs jobs, which come behind the call `last`, in one transaction and commits it. Adds what has become of those that it got to, the
+    /// first of them at least; after an error that counts for nothing.
+    fn attempt<'j>(
+        &mut self,
+        mut last: Option<&'j Call>,
+        jobs: &'j [Job],
+        now_ms: u64,
+        done: &mut Vec<Done>,
+        reply: &mut Reply,
+    ) -> Result<()> {
         if !jobs.iter().any(Job::needs_the_store) {
             done.extend(jobs.iter().map(|job| Done::planned(job, reply, |_| ())));
             return Ok(());
         }
-        let (scope, ahead, named, last_found) = self.needs_of(jobs)?;
+        let (scope, ahead, named, last_found) = self.needs_of(last, jobs)?;
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let limits = self.store.limits();
@@ -196,7 +204,8 @@ impl Engine {
             catalog,
             versions,
             server,
-            now_ms,
+            now_ms: layout.expiry_rules().clock(now_ms),
+            clock_ms: now_ms,
             named,
             last_found,
             waiters,
@@ -205,7 +214,7 @@ impl Engine {
             events,
             messages,
         };
-        runner.read_ahead(jobs, ahead)?;
+        runner.read_ahead(last, jobs, ahead)?;
         runner.count_blocked();
         for job in jobs {
             reply.set_protocol(job.protocol);
@@ -213,7 +222,11 @@ impl Engine {
             match &job.work {
                 Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
                 Work::Published { reply: answer, pushes } => runner.published(answer, pushes, reply),
-                Work::Call(call) => drop(runner.call(call, reply)?),
+                Work::Call(call) => {
+                    last = Some(call);
+                    runner.call(call, reply)?;
+                }
+                Work::Again => drop(last.map(|call| runner.call(call, reply)).transpose()?),
                 Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, reply)?,
                 Work::Transaction { parts, watched } => runner.exec(parts, watched, reply)?,
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
@@ -229,7 +242,7 @@ impl Engine {
                     Err(error) if error.is_transient() => return Err(error),
                     Err(error) => runner.server.error(reply, &error),
                 },
-                Work::Operations(operations) => outcomes = Some(Product::Outcomes(runner.operate(operations)?)),
+                Work::Operations(operations) => outcomes = Some(Product::Outcomes(Box::new(runner.operate(operations)?))),
                 Work::Wake(keys) => runner.wake(keys)?,
             }
             let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
@@ -248,7 +261,7 @@ impl Engine {
 
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
     /// one call to the store, before anything is run.
-    fn needs_of<'j>(&mut self, jobs: &'j [Job]) -> Result<(Scope, Vec<RecordKey>, Named<'j>, LastFound)> {
+    fn needs_of<'j>(&mut self, last: Option<&'j Call>, jobs: &'j [Job]) -> Result<(Scope, Vec<RecordKey>, Named<'j>, LastFound)> {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
         }
@@ -262,12 +275,16 @@ impl Engine {
             others: Vec::new(),
             writes: false,
             exclusive: false,
+            repeats: false,
         };
+        if let [Job { work: Work::Again, .. }, ..] = jobs {
+            last.into_iter().for_each(|call| needs.add_call(call));
+        }
         jobs.iter().for_each(|job| needs.add(&job.work));
-        if needs.writes {
+        if needs.writes || needs.repeats {
             needs.name_first();
         }
-        let Needs { named, kind, others, writes, exclusive, .. } = needs;
+        let Needs { named, kind, others, writes, exclusive, repeats, .. } = needs;
         let kind = if let Kinds::One(kind) = kind { Some(kind) } else { None };
         let places = named.places();
         let mut ahead = Vec::new();
@@ -288,8 +305,8 @@ impl Engine {
             (false, true) => Scope::Keys(lock_keys),
             (false, false) => Scope::Read,
         };
-        let repeats = places.len() < named.len();
-        Ok((scope, ahead, named, LastFound::new(repeats)))
+        let last_found = LastFound::new(repeats || places.len() < named.len());
+        Ok((scope, ahead, named, last_found))
     }
 
     pub(crate) fn load_catalog(&mut self) -> Result<()> {
@@ -369,6 +386,8 @@ struct Needs<'c, 'j> {
     others: Vec<Bytes>,
     writes: bool,
     exclusive: bool,
+    /// A call runs again.
+    repeats: bool,
 }
 
 /// Kinds of values that are looked for.
@@ -383,20 +402,8 @@ impl<'j> Needs<'_, 'j> {
     fn add(&mut self, work: &'j Work) {
         match work {
             Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
-            Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => {
-                let flags = call.command.flags;
-                self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
-                self.exclusive |= call.command.is_exclusive(&call.args);
-                let kind = call.command.group.kind();
-                match call.command.keys.only() {
-                    Some(position) => self.name(call.db, call.args.get(position).into_iter(), kind),
-                    None => self.name(call.db, call.keys(), kind),
-                }
-                if flags.has(Flags::CROSS_DB) {
-                    let spaces = &self.catalog.spaces;
-                    self.others.extend(call.keys().flat_map(|key| spaces.iter().map(|&space| lock_key(space, key))));
-                }
-            }
+            Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => self.add_call(call),
+            Work::Again => self.repeats = true,
             Work::Transaction { parts, watched } => {
                 parts.iter().for_each(|part| self.add(part));
                 self.others.extend(watched.iter().map(|watched| watched.lock_key.clone()));
@@ -410,6 +417,21 @@ impl<'j> Needs<'_, 'j> {
                 self.exclusive |= operations.has(Access::Exclusive);
                 self.name(operations.db, operations.keys(), None);
             }
+        }
+    }
+
+    fn add_call(&mut self, call: &'j Call) {
+        let flags = call.command.flags;
+        self.writes |= call.command.writes(&call.args) || self.can_write && flags.has(Flags::KEEPS_RESULT);
+        self.exclusive |= call.command.is_exclusive(&call.args);
+        let kind = call.command.group.kind();
+        match call.command.keys.only() {
+            Some(position) => self.name(call.db, call.args.get(position).into_iter(), kind),
+            None => self.name(call.db, call.keys(), kind),
+        }
+        if flags.has(Flags::CROSS_DB) {
+            let spaces = &self.catalog.spaces;
+            self.others.extend(call.keys().flat_map(|key| spaces.iter().map(|&space| lock_key(space, key))));
         }
     }
 
@@ -447,7 +469,9 @@ pub(super) struct Runner<'e, 's> {
     pub(super) catalog: &'e mut Catalog,
     versions: &'e mut Versions,
     pub(super) server: &'e mut Server,
+    /// As in [`Db`], as is the next one.
     now_ms: u64,
+    clock_ms: u64,
     pub(super) named: Named<'e>,
     last_found: LastFound,
     /// Who waits: those parked by this attempt included, those that it has served as well.
@@ -490,8 +514,16 @@ impl<'s> Runner<'_, 's> {
             }
             Ok(wait) => wait,
         };
-        self.messages.extend(self.events.take().into_iter().map(Message::Event));
+        self.take_events();
         Ok(wait)
+    }
+
+    /// Has the events of what has run told.
+    #[inline]
+    fn take_events(&mut self) {
+        if !self.events.are_none() {
+            self.messages.extend(self.events.take().into_iter().map(Message::Event));
+        }
     }
 
     /// The db with that number, and the server beside it.
@@ -505,8 +537,8 @@ impl<'s> Runner<'_, 's> {
             versions: &mut *self.versions,
             events: &mut self.events,
             max_string_bytes: self.server.settings.max_string_bytes,
-            now_ms: self.layout.expiry_rules().clock(self.now_ms),
-            clock_ms: self.now_ms,
+            now_ms: self.now_ms,
+            clock_ms: self.clock_ms,
             index,
             named: &self.named,
             last_found: &mut self.last_found,
@@ -544,12 +576,12 @@ impl<'s> Runner<'_, 's> {
                 }
             }
         }
-        self.messages.extend(self.events.take().into_iter().map(Message::Event));
+        self.take_events();
         Ok(Ok(outcomes))
     }
 
     fn exec(&mut self, parts: &[Work], watched: &[Watched], reply: &mut Reply) -> Result<()> {
-        if !watched.is_empty() && have_changed(&mut self.transaction, watched, self.now_ms)? {
+        if !watched.is_empty() && have_changed(&mut self.transaction, watched, self.clock_ms)? {
             reply.null_array();
             return Ok(());
         }
@@ -560,8 +592,8 @@ impl<'s> Runner<'_, 's> {
                 Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
                 // Nothing waits in here: what a blocking command would say where it may not is its reply.
                 Work::Call(call) => drop(self.call(call, reply)?),
-                // A transaction holds no transactions, and no client sends operations or wakes others.
-                Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Wake(_) | Work::Operations(_) => {}
+                // A transaction holds no transactions, what it repeats is there again, and no client sends operations or wakes others.
+                Work::Again | Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Wake(_) | Work::Operations(_) => {}
             }
         }
         Ok(())
