@@ -255,7 +255,9 @@ impl Engine {
         }
         let Runner { transaction, served, waiters, .. } = runner;
         *memory = Some(transaction.commit_and_recycle()?);
-        served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
+        if !served.is_empty() {
+            served.into_iter().for_each(|(ticket, reply)| waiters.answer(ticket, reply));
+        }
         Ok(())
     }
 

@@ -49,12 +49,31 @@ struct Layer {
     cleared: Vec<KeyRange>,
     /// Counts every step, also those that take others back.
     generation: u64,
+    /// There has been a step since the layer was cleared.
+    was_changed: bool,
 }
 
 impl Layer {
     fn new(keyspace: Keyspace, order: Order) -> Self {
         let (sorted, unsorted, sort_keys, cleared) = (Sorted::default(), Vec::new(), BTreeMap::new(), Vec::new());
-        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, cleared, generation: 0 }
+        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, cleared, generation: 0, was_changed: false }
+    }
+
+    /// Notes a step.
+    fn change(&mut self) {
+        self.generation += 1;
+        self.was_changed = true;
+    }
+
+    /// Forgets all changes, and keeps the room.
+    fn clear(&mut self) {
+        self.generation += 1;
+        self.was_changed = false;
+        self.changed = 0;
+        self.sorted.clear();
+        self.unsorted.clear();
+        self.sort_keys.clear();
+        self.cleared.clear();
     }
 
     fn is_cleared(&self, key: &[u8]) -> bool {
@@ -206,7 +225,7 @@ impl Overlay {
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
         let Self { entries, log, layers, bytes, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
-        layer.generation += 1;
+        layer.change();
         *bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
         let number = entries.find_or_add(keyspace, key);
         let Some(entry) = entries.get_mut(number) else { return };
@@ -224,7 +243,7 @@ impl Overlay {
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
         let Self { entries, log, layers, cleared, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
-        layer.generation += 1;
+        layer.change();
         layer.sort(entries);
         // The start of a range is always part of it here, as in a batch.
         let mut inside = Vec::new();
@@ -244,7 +263,7 @@ impl Overlay {
             let Some(change) = log.pop() else { return };
             let (Change::Point(Point { keyspace, .. }) | Change::Cleared(keyspace, _)) = change;
             let Some(layer) = layers.iter_mut().find(|layer| layer.keyspace == keyspace) else { return };
-            layer.generation += 1;
+            layer.change();
             match change {
                 Change::Point(Point { entry, before, .. }) => {
                     layer.changed -= usize::from(before.is_none());
@@ -314,14 +333,7 @@ impl Overlay {
         self.entries.clear();
         self.log.clear();
         (self.cleared, self.bytes) = (0, 0);
-        for layer in &mut self.layers {
-            layer.generation += 1;
-            layer.changed = 0;
-            layer.sorted.clear();
-            layer.unsorted.clear();
-            layer.sort_keys.clear();
-            layer.cleared.clear();
-        }
+        self.layers.iter_mut().filter(|layer| layer.was_changed).for_each(Layer::clear);
     }
 
     /// For how many records and changes there is room.
