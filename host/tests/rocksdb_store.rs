@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use bytes::Bytes;
-use orbweaver::stores::rocksdb::{Durability, RocksHandle, RocksOptions, RocksStore};
+use orbweaver::stores::rocksdb::{Compression, Durability, RocksHandle, RocksOptions, RocksStore};
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError};
 use rocksdb::perf::{PerfContext, PerfMetric};
 use std::collections::BTreeSet;
@@ -52,6 +52,31 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     while !condition() {
         assert!(Instant::now() < deadline, "waited a minute until {what}");
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// What RocksDB has written down of how it was opened last.
+fn written_options(path: &Path) -> String {
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let newest = files.filter(|file| file.file_name().unwrap().to_string_lossy().starts_with("OPTIONS-")).max();
+    std::fs::read_to_string(newest.unwrap()).unwrap()
+}
+
+#[test]
+fn files_of_the_lowest_level_are_compressed_as_was_asked_for_and_read_whichever_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let asked =
+        [(Compression::Small, "bottommost_compression=kZSTD"), (Compression::Fast, "bottommost_compression=kDisableCompressionOption")];
+    for (compression, written) in asked {
+        let store = RocksStore::open(directory.path(), RocksOptions { compression, ..RocksOptions::default() }).unwrap();
+        let mut handle = store.handle();
+        assert_ne!(get(&mut handle, b"before").is_some(), compression == Compression::Small);
+        put(&mut handle, b"before", &[b'v'; 1000]).unwrap();
+        drop(handle);
+        store.flush().unwrap();
+        let options = written_options(directory.path());
+        // One for each keyspace.
+        assert!(options.matches(written).count() > 1 && options.contains("compression=kLZ4Compression"), "{compression:?}");
     }
 }
 

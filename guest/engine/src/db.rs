@@ -48,7 +48,7 @@ pub struct Named<'j> {
     places: Vec<KeyAt>,
     /// Each as it is in memory, with the position of its place.
     names: Vec<(&'j [u8], usize)>,
-    /// The one that was found last.
+    /// Behind the one that was found last.
     next: Cell<usize>,
 }
 
@@ -90,6 +90,11 @@ impl<'j> Named<'j> {
         self.next.set(0);
     }
 
+    /// The one that was found last will be asked for again.
+    pub fn step_back(&self) {
+        self.next.set(self.next.get().saturating_sub(1));
+    }
+
     /// The key at this place in memory, if it is among those that come next.
     fn find(&self, space: u32, key: &Bytes) -> Option<&KeyAt> {
         let next = self.next.get();
@@ -97,8 +102,7 @@ impl<'j> Named<'j> {
             if std::ptr::eq(named, &**key)
                 && let Some(at) = self.places.get(place).filter(|at| at.space == space)
             {
-                // A call that runs again asks for the same.
-                self.next.set(next + name);
+                self.next.set(next + name + 1);
                 return Some(at);
             }
         }
@@ -253,7 +257,7 @@ impl<'t> Db<'t, '_> {
     }
 
     fn search_unless_known(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
-        let heads = self.layout.heads();
+        let heads = self.last_found.heads();
         if let Some(found) = self.last_found.get(self.transaction.generation(heads), at, kind) {
             return Ok(found.clone());
         }
@@ -348,7 +352,7 @@ impl<'t> Db<'t, '_> {
         }
         self.check_expiry(old, new)?;
         self.layout.write(self.transaction, at, old, new.map_or(New::Nothing, New::Value), self.now_ms)?;
-        if let (true, Some(new), heads @ Some(_)) = (self.last_found.is_on(), new, self.layout.heads()) {
+        if let (true, Some(new), heads @ Some(_)) = (self.last_found.is_on(), new, self.last_found.heads()) {
             self.last_found.keep(self.transaction.generation(heads), at, new.kind(), Some(new));
         }
         if old.is_none() && new.is_some() {

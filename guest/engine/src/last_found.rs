@@ -2,12 +2,14 @@
 //! until something is written.
 
 use crate::layout::{KeyAt, Kind, Meta};
+use crate::store::Keyspace;
 use bytes::Bytes;
 
 /// The last search for what is under a key, within a transaction.
 #[derive(Debug, Default)]
 pub struct LastFound {
     is_on: bool,
+    heads: Option<Keyspace>,
     last: Option<Search>,
 }
 
@@ -22,16 +24,22 @@ struct Search {
 }
 
 impl LastFound {
-    /// No search so far. `is_worth_it`: a key may well be asked for again.
+    /// No search so far. `is_worth_it`: a key may well be asked for again. `heads` is what [`crate::layout::Layout::heads`] says.
     #[must_use]
-    pub const fn new(is_worth_it: bool) -> Self {
-        Self { is_on: is_worth_it, last: None }
+    pub const fn new(is_worth_it: bool, heads: Option<Keyspace>) -> Self {
+        Self { is_on: is_worth_it, heads, last: None }
     }
 
     /// Whether anything is kept.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.is_on
+    }
+
+    /// The keyspace that is looked into, where it is only one.
+    #[must_use]
+    pub const fn heads(&self) -> Option<Keyspace> {
+        self.heads
     }
 
     /// What the search would find, in a transaction of that generation, if it was the last one.
@@ -73,7 +81,7 @@ mod tests {
         let at = KeyAt::new(1, Bytes::from_static(b"key"));
         let again = at.clone();
         let other = KeyAt::new(1, Bytes::from_static(b"other"));
-        let mut last = LastFound::new(true);
+        let mut last = LastFound::new(true, None);
         assert_eq!(last.get(7, &at, Kind::Set), None);
         last.keep(7, &at, Kind::Set, Some(&meta("a")));
         assert_eq!(last.get(7, &again, Kind::Set), Some(&Some(meta("a"))));
@@ -85,7 +93,7 @@ mod tests {
     #[test]
     fn nothing_is_kept_where_no_key_is_named_again() {
         let at = KeyAt::new(1, Bytes::from_static(b"key"));
-        let mut last = LastFound::new(false);
+        let mut last = LastFound::new(false, None);
         last.keep(7, &at, Kind::Set, Some(&meta("a")));
         assert_eq!((last.is_on(), last.get(7, &at, Kind::Set)), (false, None));
     }

@@ -10,7 +10,7 @@ use orbweaver::runtime::Orbweaver;
 use orbweaver::server::{LiveFacts, Server, ServerOptions, Stopper};
 use orbweaver::stores::remote::RemoteStore;
 use orbweaver::stores::remote::clock::Watch;
-use orbweaver::stores::rocksdb::{Durability, Layout, RocksOptions};
+use orbweaver::stores::rocksdb::{Compression, Durability, Layout, RocksOptions};
 use orbweaver_engine::environment::Environment as _;
 use orbweaver_engine::events::Classes;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -53,6 +53,9 @@ pub struct ServeArgs {
     /// In a directory: when an acknowledged write is safe from a crash of the machine; a crash of the server alone loses nothing
     #[arg(long, value_enum, default_value_t = DurabilityKind::Everysec)]
     durability: DurabilityKind,
+    /// In a directory: how files are compressed from now on; those of other programs' layouts as these do it
+    #[arg(long, value_enum, default_value_t = CompressionKind::Fast)]
+    compression: CompressionKind,
     /// What clients must say with AUTH; other users of the machine may see it in the list of processes
     #[arg(long, value_name = "PASSWORD", env = "ORBWEAVER_PASSWORD", hide_env_values = true)]
     password: Option<String>,
@@ -118,6 +121,23 @@ impl From<DurabilityKind> for Durability {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum CompressionKind {
+    /// With lz4: writes take less of the processor's time
+    Fast,
+    /// The oldest data with zstd: less disk
+    Small,
+}
+
+impl From<CompressionKind> for Compression {
+    fn from(kind: CompressionKind) -> Self {
+        match kind {
+            CompressionKind::Fast => Self::Fast,
+            CompressionKind::Small => Self::Small,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum LogLevel {
     Error,
     Warn,
@@ -149,6 +169,7 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     // Opened before the address is bound: whoever can connect is served.
     let database = args.dir.open(RocksOptions {
         durability: args.durability.into(),
+        compression: args.compression.into(),
         block_cache_bytes: bytes(args.cache_size),
         record_cache_bytes: bytes(args.record_cache),
         read_only: args.access.read_only,

@@ -30,7 +30,7 @@ mod scan;
 
 pub use handle::RocksHandle;
 pub use layout::Layout;
-pub use options::{Durability, RocksOptions};
+pub use options::{Compression, Durability, RocksOptions};
 pub use recognition::{Place, recognise};
 
 use super::background::Background;

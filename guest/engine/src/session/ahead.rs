@@ -38,7 +38,10 @@ impl Runner<'_, '_> {
                 Work::Again => {
                     // The same names have been added; but each one takes another element.
                     let from_end = last.filter(|call| matches!(call.command.parts, Parts::End(_)));
-                    from_end.into_iter().for_each(|call| self.add_parts(call, &mut parts, &mut taken));
+                    if let Some(call) = from_end {
+                        self.named.step_back();
+                        self.add_parts(call, &mut parts, &mut taken);
+                    }
                 }
                 Work::Transaction { parts: works, .. } => {
                     let calls = works.iter().filter_map(|work| if let Work::Call(call) = work { Some(call) } else { None });

@@ -309,8 +309,6 @@ impl Engine {
     fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Vec<Job>, answers: &mut Answers) {
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
-        // How long the request before was, where it was plain.
-        let mut plain = None;
         while let Some(connection) = self.connections.get(delivery.connection).filter(|connection| !connection.closing) {
             let limits = RequestLimits {
                 max_bulk_bytes: u64::try_from(self.server.settings.max_string_bytes).unwrap_or(u64::MAX),
@@ -321,19 +319,6 @@ impl Engine {
             if input.is_empty() || self.has_committed {
                 break;
             }
-            if let Some(length) = plain.filter(|&length| is_the_same_again(&delivery.input, consumed, length))
-                && let Some(again) = group.last().and_then(Job::again)
-            {
-                self.server.stats.commands_processed += 1;
-                group.push(again);
-                consumed += length;
-                input.advance(length);
-                if group.len() >= self.group_limit {
-                    self.finish(group, now_ms, answers);
-                }
-                continue;
-            }
-            plain = None;
             match parse_request_into(self.spare_args.pop().unwrap_or_default(), &input, &limits) {
                 Parsed::Incomplete { needed: whole } => {
                     needed = whole;
@@ -345,11 +330,12 @@ impl Engine {
                     break;
                 }
                 Parsed::Request { args, used } => {
+                    let mut taken = used;
                     match plan::plan_plain(connection, position, args, now_ms) {
                         Ok(job) => {
                             self.server.stats.commands_processed += 1;
                             group.push(job);
-                            plain = Some(used);
+                            taken += self.take_the_same_again(&input, used, group);
                         }
                         Err(args) => match self.take_other_request(delivery.connection, position, args, used, now_ms, group, answers) {
                             Step::Taken => {}
@@ -360,8 +346,8 @@ impl Engine {
                             }
                         },
                     }
-                    consumed += used;
-                    input.advance(used.min(input.len()));
+                    consumed += taken;
+                    input.advance(taken.min(input.len()));
                     if group.len() >= self.group_limit {
                         self.finish(group, now_ms, answers);
                     }
@@ -374,6 +360,26 @@ impl Engine {
         if group.len() >= self.group_limit {
             self.finish(group, now_ms, answers);
         }
+    }
+
+    /// Takes the request of `length` bytes that the input begins with, and that is the last job of the group, as often as it comes again
+    /// behind itself. Returns how many bytes that is.
+    fn take_the_same_again(&mut self, input: &[u8], length: usize, group: &mut Vec<Job>) -> usize {
+        let Some((request, mut behind)) = input.split_at_checked(length).filter(|_| length > 0) else { return 0 };
+        let room = self.group_limit.saturating_sub(group.len());
+        let mut times = 0;
+        while times < room
+            && let Some(rest) = behind.strip_prefix(request)
+        {
+            (times, behind) = (times + 1, rest);
+        }
+        if times == 0 {
+            return 0;
+        }
+        let Some(again) = group.last().and_then(Job::again) else { return 0 };
+        group.extend(std::iter::repeat_with(|| again.again()).take(times).flatten());
+        self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
+        times * length
     }
 
     /// Plans a request that is not like most; runs the group early where it must see its outcome.
@@ -512,12 +518,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// Whether behind the first `consumed` bytes of the input the last `length` of these come again.
-fn is_the_same_again(input: &[u8], consumed: usize, length: usize) -> bool {
-    let (before, behind) = input.split_at(consumed.min(input.len()));
-    before.get(before.len().saturating_sub(length)..).is_some_and(|last| behind.starts_with(last))
 }
 
 /// The answer that all replies of a group go to as they are, where there is but one, and nothing is in it yet.

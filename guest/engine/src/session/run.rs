@@ -226,7 +226,10 @@ impl Engine {
                     last = Some(call);
                     runner.call(call, reply)?;
                 }
-                Work::Again => drop(last.map(|call| runner.call(call, reply)).transpose()?),
+                Work::Again => {
+                    runner.named.step_back();
+                    drop(last.map(|call| runner.call(call, reply)).transpose()?);
+                }
                 Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, reply)?,
                 Work::Transaction { parts, watched } => runner.exec(parts, watched, reply)?,
                 Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
@@ -307,7 +310,7 @@ impl Engine {
             (false, true) => Scope::Keys(lock_keys),
             (false, false) => Scope::Read,
         };
-        let last_found = LastFound::new(repeats || places.len() < named.len());
+        let last_found = LastFound::new(repeats || places.len() < named.len(), self.layout.heads());
         Ok((scope, ahead, named, last_found))
     }
 

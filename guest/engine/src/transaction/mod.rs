@@ -275,8 +275,10 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::get_many`] returns.
     pub fn read_ahead(&mut self, records: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
-        if let [(keyspace, key)] = records.as_slice() {
-            return self.get(*keyspace, key).map(|_| ());
+        match records.as_slice() {
+            [] => return Ok(()),
+            [(keyspace, key)] => return self.look(*keyspace, key, |_| ()),
+            _ => {}
         }
         let Self { memory, store, .. } = self;
         memory.overlay.entries.keep_ahead(records, |names| read(store, names))

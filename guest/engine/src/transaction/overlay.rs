@@ -131,6 +131,8 @@ pub struct Overlay {
     layers: Vec<Layer>,
     /// How many ranges are deleted.
     cleared: usize,
+    /// How many records have a change that counts.
+    changed: usize,
     bytes: usize,
 }
 
@@ -157,7 +159,7 @@ impl Overlay {
 
     /// Whether nothing is changed.
     pub fn is_unchanged(&self) -> bool {
-        self.layers.iter().all(Layer::is_empty)
+        self.changed == 0 && self.cleared == 0
     }
 
     /// Whether anything is changed in the keyspace.
@@ -171,7 +173,7 @@ impl Overlay {
 
     /// Most operations that a batch of the changes has.
     pub fn ops(&self) -> usize {
-        self.layers.iter().map(|layer| layer.changed + layer.cleared.len()).sum()
+        self.changed + self.cleared
     }
 
     /// The keyspace's layer, where anything is in it.
@@ -223,7 +225,7 @@ impl Overlay {
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
-        let Self { entries, log, layers, bytes, .. } = self;
+        let Self { entries, log, layers, bytes, changed, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.change();
         *bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
@@ -235,13 +237,16 @@ impl Overlay {
         }
         match before.and_then(|before| point(log, before)) {
             Some(replaced) => *bytes = bytes.saturating_sub(replaced.value.as_ref().map_or(0, Bytes::len)),
-            None => layer.changed += 1,
+            None => {
+                layer.changed += 1;
+                *changed += 1;
+            }
         }
         log.push(Change::Point(Point { keyspace, entry: number, value, before }));
     }
 
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
-        let Self { entries, log, layers, cleared, .. } = self;
+        let Self { entries, log, layers, cleared, changed, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.change();
         layer.sort(entries);
@@ -251,6 +256,7 @@ impl Overlay {
             inside.extend(entries.get_mut(number).and_then(|entry| entry.change.take()).map(|change| (number, change)));
         }
         layer.changed -= inside.len();
+        *changed -= inside.len();
         layer.cleared.push(range);
         *cleared += 1;
         log.push(Change::Cleared(keyspace, inside));
@@ -258,7 +264,7 @@ impl Overlay {
 
     /// Takes the last steps back, until the log has no more than `steps`.
     pub fn undo_to(&mut self, steps: usize) {
-        let Self { entries, log, layers, cleared, .. } = self;
+        let Self { entries, log, layers, cleared, changed, .. } = self;
         while log.len() > steps {
             let Some(change) = log.pop() else { return };
             let (Change::Point(Point { keyspace, .. }) | Change::Cleared(keyspace, _)) = change;
@@ -267,6 +273,7 @@ impl Overlay {
             match change {
                 Change::Point(Point { entry, before, .. }) => {
                     layer.changed -= usize::from(before.is_none());
+                    *changed -= usize::from(before.is_none());
                     if let Some(entry) = entries.get_mut(entry) {
                         entry.change = before;
                     }
@@ -275,6 +282,7 @@ impl Overlay {
                     layer.cleared.pop();
                     *cleared -= 1;
                     layer.changed += inside.len();
+                    *changed += inside.len();
                     for (number, change) in inside {
                         if let Some(entry) = entries.get_mut(number) {
                             entry.change = Some(change);
@@ -305,15 +313,17 @@ impl Overlay {
         if reverse { set.next_back() } else { set.next() }
     }
 
-    /// Adds the changes to a batch: cleared ranges first, then each key once.
-    pub fn fill(&self, batch: &mut Batch) -> Result<(), StoreError> {
-        batch.reserve(self.layers.iter().map(|layer| layer.changed).sum(), self.bytes);
+    /// Adds the changes to a batch: cleared ranges first, then each key once, those of a keyspace in the order of its keys, which is how
+    /// stores find their places soonest.
+    pub fn fill(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+        batch.reserve(self.changed, self.bytes);
         for layer in &self.layers {
             for range in &layer.cleared {
                 batch.delete_range(layer.keyspace, range)?;
             }
         }
-        for layer in self.layers.iter().filter(|layer| layer.changed > 0) {
+        for layer in self.layers.iter_mut().filter(|layer| layer.changed > 0) {
+            layer.unsorted.sort_unstable_by(|one, other| self.entries.name(*one).cmp(&self.entries.name(*other)));
             for number in layer.sorted.iter().chain(layer.unsorted.iter().copied()) {
                 let change = self.entries.get(number).and_then(|entry| point(&self.log, entry.change?));
                 let (Some(Point { value, .. }), Some((keyspace, key))) = (change, self.entries.name(number)) else { continue };
@@ -332,7 +342,7 @@ impl Overlay {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.log.clear();
-        (self.cleared, self.bytes) = (0, 0);
+        (self.cleared, self.changed, self.bytes) = (0, 0, 0);
         self.layers.iter_mut().filter(|layer| layer.was_changed).for_each(Layer::clear);
     }
 

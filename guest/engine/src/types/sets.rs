@@ -45,9 +45,8 @@ pub fn contains(db: &mut Db, at: &KeyAt, members: &[Bytes]) -> Result<Vec<bool>>
 /// See the module.
 pub fn has(db: &mut Db, at: &KeyAt, member: &[u8]) -> Result<bool> {
     let Some((_, set)) = find(db, at)? else { return Ok(false) };
-    let (keyspace, key) = db.layout.member(at, &set, member);
-    let value = db.transaction.get(keyspace, &key)?;
-    is_there(db, &set, &key, value)
+    let record = db.layout.member(at, &set, member);
+    has_record(db, &set, &record)
 }
 
 /// Hands every member to `visit`, in byte order.
@@ -183,6 +182,13 @@ pub(super) fn are_members(db: &mut Db, at: &KeyAt, set: Collection, members: &[B
     records.iter().zip(values).map(|((_, key), value)| is_there(db, &set, key, value)).collect()
 }
 
+/// Whether the record of a member is there, and is one of the set.
+fn has_record(db: &mut Db, set: &Collection, (keyspace, key): &RecordKey) -> Result<bool> {
+    let layout = db.layout;
+    let score = db.transaction.look(*keyspace, key, |value| value.map(|value| layout.decode_score(set, key, value)))?;
+    Ok(score.transpose()?.flatten().is_some())
+}
+
 /// Whether the record of a member, as it was read, is one of the set.
 fn is_there(db: &Db, set: &Collection, key: &[u8], value: Option<Bytes>) -> Result<bool> {
     match value {
@@ -206,10 +212,9 @@ fn with_records<'m>(db: &Db, at: &KeyAt, set: &Collection, members: &'m [Bytes])
 fn those_that_are<'m>(present: bool, db: &mut Db, at: &KeyAt, set: &Collection, members: &'m [Bytes]) -> Result<Few<Recorded<'m>>> {
     if let [member] = members {
         // As most requests have it: nothing to sort.
-        let (keyspace, key) = db.layout.member(at, set, member);
-        let value = db.transaction.get(keyspace, &key)?;
-        let is_chosen = is_there(db, set, &key, value)? == present;
-        return Ok(is_chosen.then_some((member, (keyspace, key))).into_iter().collect());
+        let record = db.layout.member(at, set, member);
+        let is_chosen = has_record(db, set, &record)? == present;
+        return Ok(is_chosen.then_some((member, record)).into_iter().collect());
     }
     let mut chosen = with_records(db, at, set, members);
     let values = db.transaction.get_many(chosen.iter().map(|(_, record)| record))?;

@@ -16,6 +16,17 @@ pub enum Durability {
     Os,
 }
 
+/// How files are compressed, in databases of our own layout: the programs of the others do it their way. Files that are there already stay
+/// as they are until they are compacted, and are read whichever is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// lz4 everywhere. What overlaps nothing moves down to the lowest level as it is, and what is rewritten takes little of the time of
+    /// commands.
+    Fast,
+    /// zstd for the lowest level, where nine tenths of a large database lie.
+    Small,
+}
+
 /// How a store is opened. `RocksOptions::default()` suits a server with a gigabyte of memory to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RocksOptions {
@@ -24,6 +35,8 @@ pub struct RocksOptions {
     pub layout: Layout,
     /// When a commit is safe. Default: every second.
     pub durability: Durability,
+    /// How files are compressed. Default: fast.
+    pub compression: Compression,
     /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
     pub block_cache_bytes: usize,
     /// Memory for records, and for pages of collections, that were read lately, and for collections that are read and changed in turn, in
@@ -48,6 +61,7 @@ impl Default for RocksOptions {
         Self {
             layout: Layout::Orbweaver,
             durability: Durability::EverySecond,
+            compression: Compression::Fast,
             block_cache_bytes: 256 << 20,
             record_cache_bytes: 128 << 20,
             write_buffer_bytes: 32 << 20,
@@ -168,9 +182,10 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
     } else {
         // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
         table.set_format_version(6);
-        // lz4 costs little where data is young and rewritten often; zstd saves space at the bottom, where nine tenths lie.
         cf.set_compression_type(DBCompressionType::Lz4);
-        cf.set_bottommost_compression_type(DBCompressionType::Zstd);
+        if options.compression == Compression::Small {
+            cf.set_bottommost_compression_type(DBCompressionType::Zstd);
+        }
         // Levels sized from the bottom up: a tenth of dead records at most, also in a small database.
         cf.set_level_compaction_dynamic_level_bytes(true);
     }

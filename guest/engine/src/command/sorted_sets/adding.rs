@@ -27,6 +27,10 @@ struct Options {
 impl Options {
     /// Takes an option word; false where it is none.
     fn take(&mut self, word: &Bytes) -> bool {
+        if !word.first().is_some_and(u8::is_ascii_alphabetic) {
+            // A score, mostly.
+            return false;
+        }
         let options = [
             ("nx", &mut self.new),
             ("xx", &mut self.existing),

@@ -1,6 +1,6 @@
 //! A sorted set that is being changed: members get scores one after the other, and are written once.
 
-use super::{Added, Condition, ranks, write};
+use super::{Added, Condition, ranks, score_of, write};
 use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
@@ -36,7 +36,10 @@ impl<'c> Change<'c> {
         };
         let unread = |member| Changed { member, record: db.layout.member(at, &set, member), before: None, after: None };
         let mut members: Vec<Changed<'c>> = distinct(members).into_iter().map(unread).collect();
-        if old.is_some() {
+        if let (Some(_), [only]) = (&old, members.as_mut_slice()) {
+            only.before = score_of(db, &set, &only.record)?;
+            only.after = only.before;
+        } else if old.is_some() {
             let values = db.transaction.get_many(members.iter().map(|changed| &changed.record))?;
             for (changed, value) in members.iter_mut().zip(values) {
                 if let Some(value) = value {

@@ -279,11 +279,15 @@ fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
 }
 
 fn score_in(db: &mut Db, at: &KeyAt, set: Collection, member: &[u8]) -> Result<Option<f64>> {
-    let (keyspace, key) = db.layout.member(at, &set, member);
-    match db.transaction.get(keyspace, &key)? {
-        Some(value) => db.layout.decode_score(&set, &key, &value),
-        None => Ok(None),
-    }
+    let record = db.layout.member(at, &set, member);
+    score_of(db, &set, &record)
+}
+
+/// The score of the member that has that record; `None` where it is not there.
+fn score_of(db: &mut Db, set: &Collection, (keyspace, key): &RecordKey) -> Result<Option<f64>> {
+    let layout = db.layout;
+    let score = db.transaction.look(*keyspace, key, |value| value.map(|value| layout.decode_score(set, key, value)))?;
+    Ok(score.transpose()?.flatten())
 }
 
 fn scores_in(db: &mut Db, at: &KeyAt, set: Collection, members: &[Bytes]) -> Result<Vec<Option<f64>>> {
