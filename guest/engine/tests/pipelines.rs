@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod common;
+mod measured;
 
 use common::Client;
+use measured::Measured;
 use orbweaver_engine::layout::NAMES;
 use orbweaver_engine::store::{Limits, MemoryStore};
 use proptest::prelude::*;
@@ -61,6 +63,9 @@ const COMMANDS: [&str; 48] = [
     "RENAME @ #",
 ];
 
+/// How many requests come in one call.
+const WIDTH: usize = 32;
+
 /// The replies to the commands in pipelines of `width`, and what they leave in the store.
 fn run(layout: &str, limits: Limits, commands: &[String], width: usize) -> (String, impl PartialEq + std::fmt::Debug) {
     let store = MemoryStore::with_limits(limits);
@@ -93,5 +98,32 @@ proptest! {
         let (alone, in_pipelines) = (run(layout, limits, &commands, 1), run(layout, limits, &commands, 400));
         prop_assert_eq!(&alone.0, &in_pipelines.0);
         prop_assert_eq!(alone.1, in_pipelines.1);
+    }
+}
+
+/// A request that comes again right behind itself, as pipelines on one counter or one list are: it is prepared and read ahead once.
+#[test]
+fn a_pipeline_of_one_request_reads_what_the_request_reads_alone_and_writes_each_record_once() {
+    let mut measured = Measured::on(MemoryStore::new());
+    measured.client.run("MSET string text number 7");
+    measured.client.run("HSET hash field value");
+    measured.client.run("SADD set member");
+    measured.client.run("ZADD sorted 1 member");
+    // Calls, records read, records put.
+    let table = [
+        ("GET string", (3, 1, 0)),
+        ("SET string text", (3, 1, 1)),
+        ("INCR number", (3, 1, 1)),
+        ("HGET hash field", (4, 2, 0)),
+        ("HSET hash field value", (4, 2, 1)),
+        ("SADD set member", (4, 2, 0)),
+        ("ZADD sorted 1 member", (4, 2, 0)),
+        ("ZINCRBY sorted 1 member", (4, 2, 2)),
+        // An element each, and the head.
+        ("RPUSH list element", (3, 1, WIDTH + 1)),
+    ];
+    for (request, expected) in table {
+        let (cost, _) = measured.cost_of(&[request; WIDTH].join("\r\n"));
+        assert_eq!((cost.calls, cost.records_read, cost.puts), expected, "{request}");
     }
 }
