@@ -48,7 +48,8 @@ pub struct Named<'j> {
     places: Vec<KeyAt>,
     /// Each as it is in memory, with the position of its place.
     names: Vec<(&'j [u8], usize)>,
-    /// Behind the one that was found last.
+    /// The one that was found last, and the one behind it.
+    last: Cell<usize>,
     next: Cell<usize>,
 }
 
@@ -56,7 +57,7 @@ impl<'j> Named<'j> {
     /// None, with room for so many.
     #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
-        Self { places: Vec::with_capacity(keys), names: Vec::with_capacity(keys), next: Cell::new(0) }
+        Self { places: Vec::with_capacity(keys), names: Vec::with_capacity(keys), last: Cell::new(0), next: Cell::new(0) }
     }
 
     /// Adds a key that is named behind those before it.
@@ -87,12 +88,13 @@ impl<'j> Named<'j> {
 
     /// Begins with the first one again.
     pub fn rewind(&mut self) {
+        self.last.set(0);
         self.next.set(0);
     }
 
     /// The one that was found last will be asked for again.
     pub fn step_back(&self) {
-        self.next.set(self.next.get().saturating_sub(1));
+        self.next.set(self.last.get());
     }
 
     /// The key at this place in memory, if it is among those that come next.
@@ -102,6 +104,7 @@ impl<'j> Named<'j> {
             if std::ptr::eq(named, &**key)
                 && let Some(at) = self.places.get(place).filter(|at| at.space == space)
             {
+                self.last.set(next + name);
                 self.next.set(next + name + 1);
                 return Some(at);
             }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 /// Commands on a key, `@`, and another one, `#`: every kind, most of them failing where another kind is there; some make the key, empty it, or
 /// change it in other ways than by writing what was found.
-const COMMANDS: [&str; 48] = [
+const COMMANDS: [&str; 52] = [
     "SET @ text",
     "SET @ 7 EX 100",
     "SET @ 7 NX GET",
@@ -40,6 +40,8 @@ const COMMANDS: [&str; 48] = [
     "RPOP @ 2",
     "LSET @ 5 z",
     "LINSERT @ BEFORE b y",
+    "LINSERT @ AFTER b y",
+    "RPOP @",
     "LMOVE @ # LEFT RIGHT",
     "LRANGE @ 0 -1",
     "SADD @ m",
@@ -50,6 +52,8 @@ const COMMANDS: [&str; 48] = [
     "SMEMBERS @",
     "ZADD @ 1 m",
     "ZADD @ 2 m 3 n",
+    "ZADD @ 0 m",
+    "ZADD @ -0 m",
     "ZINCRBY @ inf m",
     "ZINCRBY @ -inf m",
     "ZREM @ m",

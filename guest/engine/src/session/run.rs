@@ -14,7 +14,7 @@ use crate::last_found::LastFound;
 use crate::layout::{Catalog, KeyAt, Kind, Layout, RecordKey, lock_key};
 use crate::resp::reply::{Protocol, Reply};
 use crate::store::{Scope, StoreError};
-use crate::transaction::Transaction;
+use crate::transaction::{Memory, Transaction};
 use crate::typed::{Access, OperationError, Operations, Outcome};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -183,7 +183,9 @@ impl Engine {
         };
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, memory, censuses, .. } =
             self;
-        let mut transaction = Transaction::begin_with(store.as_mut(), scope, memory.take().unwrap_or_default())?;
+        // When the first group ran, to the microsecond, is nothing that clients know.
+        let room = memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())));
+        let mut transaction = Transaction::begin_with(store.as_mut(), scope, room)?;
         transaction.use_censuses(censuses);
         if reads_once {
             transaction.forget_reads();

@@ -48,24 +48,24 @@ pub struct Entries {
     list: Vec<Entry>,
     /// The records by their names; empty while they are few.
     index: HashTable<usize>,
+    /// What hashes depend on.
+    state: FixedState,
     /// What was read ahead, each time in the order in which it will be asked for.
     expected: Vec<Expected>,
     /// How many were kept because they were read one by one.
     kept: usize,
 }
 
-/// Those who choose names that share a hash make a transaction slow, not wrong, and no slower than its few thousand records allow.
 #[inline]
-fn hash(keyspace: Keyspace, key: &[u8]) -> u64 {
-    const STATE: FixedState = FixedState::with_seed(0);
-    let mut hasher = STATE.build_hasher();
+fn hash(state: &FixedState, keyspace: Keyspace, key: &[u8]) -> u64 {
+    let mut hasher = state.build_hasher();
     hasher.write_u32(keyspace.0);
     hasher.write(key);
     hasher.finish()
 }
 
-fn hash_of(names: &[Name], number: usize) -> u64 {
-    names.get(number).map_or(0, |(keyspace, key)| hash(*keyspace, key))
+fn hash_of(state: &FixedState, names: &[Name], number: usize) -> u64 {
+    names.get(number).map_or(0, |(keyspace, key)| hash(state, *keyspace, key))
 }
 
 #[inline]
@@ -74,6 +74,11 @@ fn is(names: &[Name], number: usize, keyspace: Keyspace, key: &[u8]) -> bool {
 }
 
 impl Entries {
+    /// None. Names that share a hash make a transaction slow, so clients are not to know the seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self { state: FixedState::with_seed(seed), ..Self::default() }
+    }
+
     /// The name of a record.
     pub fn name(&self, number: usize) -> Option<&Name> {
         self.names.get(number)
@@ -95,7 +100,7 @@ impl Entries {
         if self.index.is_empty() {
             return (0..self.names.len()).find(is_it);
         }
-        self.index.find(hash(keyspace, key), is_it).copied()
+        self.index.find(hash(&self.state, keyspace, key), is_it).copied()
     }
 
     /// As [`Entries::search`], of a record that may be the next one of those that were read ahead.
@@ -127,9 +132,9 @@ impl Entries {
     }
 
     fn complete_index(&mut self) {
-        let Self { names, index, .. } = self;
+        let Self { names, index, state, .. } = self;
         for number in index.len()..names.len() {
-            index.insert_unique(hash_of(names, number), number, |number| hash_of(names, *number));
+            index.insert_unique(hash_of(state, names, number), number, |number| hash_of(state, names, *number));
         }
     }
 
@@ -177,9 +182,9 @@ impl Entries {
             return self.search(record.0, &record.1).unwrap_or_else(|| self.push(record));
         }
         self.complete_index();
-        let Self { names, index, .. } = self;
+        let Self { names, index, state, .. } = self;
         let is_it = |number: &usize| is(names, *number, record.0, &record.1);
-        match index.entry(hash(record.0, &record.1), is_it, |number| hash_of(names, *number)) {
+        match index.entry(hash(state, record.0, &record.1), is_it, |number| hash_of(state, names, *number)) {
             Slot::Occupied(known) => *known.get(),
             Slot::Vacant(slot) => {
                 slot.insert(names.len());

@@ -77,6 +77,7 @@ impl Drop for Opened<'_> {
 /// What a transaction has in memory. One transaction after the other can use the same: its room is then there already.
 #[derive(Debug, Default)]
 pub struct Memory {
+    seed: u64,
     overlay: Overlay,
     /// Whether the records of the lock key at that position change.
     changed: Vec<bool>,
@@ -86,10 +87,16 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Nothing so far. Hashes depend on `seed`: those who choose keys are not to know it.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, overlay: Overlay::seeded(seed), ..Self::default() }
+    }
+
     /// Forgets the contents, and the room that hardly any transaction needs.
     fn clear(&mut self) {
         if self.overlay.room().max(self.changed.capacity()) > MAX_KEPT_ROOM {
-            *self = Self::default();
+            *self = Self::seeded(self.seed);
         }
         if self.batch.room() > MAX_KEPT_BATCH_BYTES {
             self.batch = Batch::new();

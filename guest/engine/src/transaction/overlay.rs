@@ -8,7 +8,6 @@ use super::entries::Entries;
 use super::sorted::{Place, Sorted};
 use crate::store::{Batch, KeyRange, Keyspace, Order, StoreError};
 use bytes::Bytes;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -26,6 +25,8 @@ struct Point {
     keyspace: Keyspace,
     /// The number of the record.
     entry: usize,
+    /// The record's key, where it is another one than that of its entry: its order takes both for the same.
+    key: Option<Bytes>,
     /// `None` where it is deleted.
     value: Option<Bytes>,
     /// The change that counted before.
@@ -43,8 +44,9 @@ struct Layer {
     /// after that.
     sorted: Sorted,
     unsorted: Vec<usize>,
-    /// What they are sorted by, where it is not their keys.
+    /// What they are sorted by, where it is not their keys, and the other way round: keys that differ may be equal there, and are one record.
     sort_keys: BTreeMap<usize, Vec<u8>>,
+    by_sort_key: BTreeMap<Vec<u8>, usize>,
     /// Ranges deleted before the changes were made that now count in them, in the order of deletion.
     cleared: Vec<KeyRange>,
     /// Counts every step, also those that take others back.
@@ -55,8 +57,9 @@ struct Layer {
 
 impl Layer {
     fn new(keyspace: Keyspace, order: Order) -> Self {
-        let (sorted, unsorted, sort_keys, cleared) = (Sorted::default(), Vec::new(), BTreeMap::new(), Vec::new());
-        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, cleared, generation: 0, was_changed: false }
+        let (sorted, unsorted, cleared) = (Sorted::default(), Vec::new(), Vec::new());
+        let (sort_keys, by_sort_key) = (BTreeMap::new(), BTreeMap::new());
+        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, by_sort_key, cleared, generation: 0, was_changed: false }
     }
 
     /// Notes a step.
@@ -73,7 +76,32 @@ impl Layer {
         self.sorted.clear();
         self.unsorted.clear();
         self.sort_keys.clear();
+        self.by_sort_key.clear();
         self.cleared.clear();
+    }
+
+    /// The number of the record that is to be changed under a key, and the key, where the record has been changed under another one.
+    fn number_for(&mut self, entries: &mut Entries, key: Bytes) -> (usize, Option<Bytes>) {
+        if self.order == Order::Bytes {
+            return (entries.find_or_add(self.keyspace, key), None);
+        }
+        let sort_key = self.order.sort_key(&key).into_owned();
+        if let Some(&number) = self.by_sort_key.get(&sort_key) {
+            return (number, Some(key));
+        }
+        let number = entries.find_or_add(self.keyspace, key);
+        self.sort_keys.insert(number, sort_key.clone());
+        self.by_sort_key.insert(sort_key, number);
+        (number, None)
+    }
+
+    /// The number of the record that has been changed under a key, or under one that is equal in the keyspace's order. `found` is that of the
+    /// record of this very key.
+    fn changed_number(&self, key: &[u8], found: Option<usize>) -> Option<usize> {
+        match self.order {
+            Order::Bytes => found,
+            order => self.by_sort_key.get(&*order.sort_key(key)).copied(),
+        }
     }
 
     fn is_cleared(&self, key: &[u8]) -> bool {
@@ -86,12 +114,8 @@ impl Layer {
 
     /// Brings all that has been changed into its order.
     fn sort(&mut self, entries: &Entries) {
-        let Self { order, sorted, unsorted, sort_keys, .. } = self;
+        let Self { sorted, unsorted, sort_keys, .. } = self;
         for number in unsorted.drain(..) {
-            let Some((_, key)) = entries.name(number) else { continue };
-            if let Cow::Owned(sort_key) = order.sort_key(key) {
-                sort_keys.insert(number, sort_key);
-            }
             let own = sort_key(entries, sort_keys, number);
             let place = sorted.place(|other| sort_key(entries, sort_keys, other) < own);
             sorted.insert(place, number);
@@ -144,6 +168,11 @@ fn point(log: &[Change], number: usize) -> Option<&Point> {
 }
 
 impl Overlay {
+    /// Nothing known, see [`Entries::seeded`].
+    pub fn seeded(seed: u64) -> Self {
+        Self { entries: Entries::seeded(seed), ..Self::default() }
+    }
+
     /// How many steps the log has.
     pub fn steps(&self) -> usize {
         self.log.len()
@@ -191,37 +220,36 @@ impl Overlay {
         layers.get_mut(at)
     }
 
-    /// The value of the record of that number, if any is known: as it was read, or as it was changed.
-    #[inline]
-    pub fn value(&self, number: usize) -> Option<Option<&Bytes>> {
-        let entry = self.entries.get(number)?;
-        match entry.change.and_then(|change| point(&self.log, change)) {
-            Some(point) => Some(point.value.as_ref()),
-            None => entry.read(),
-        }
-    }
-
     /// What is known of a record, and its number where it has been met.
-    #[inline]
+    // Not within each of those who look at records: it is large.
+    #[inline(never)]
     pub fn known(&self, keyspace: Keyspace, key: &[u8]) -> (Option<usize>, Option<Option<&Bytes>>) {
         let number = self.entries.find(keyspace, key);
-        if self.cleared > 0 && self.is_removed(number, keyspace, key) {
-            return (number, Some(None));
-        }
-        (number, number.and_then(|number| self.value(number)))
+        let Some(layer) = self.layer(keyspace) else { return (number, self.read(number)) };
+        let changed = layer.changed_number(key, number).and_then(|number| self.change(number));
+        let known = match changed {
+            Some(change) => Some(change.value.as_ref()),
+            None if layer.is_cleared(key) => Some(None),
+            None => self.read(number),
+        };
+        (number, known)
     }
 
-    /// Whether a record lies in a range that was deleted, and was not changed since.
-    fn is_removed(&self, number: Option<usize>, keyspace: Keyspace, key: &[u8]) -> bool {
-        let is_changed = number.and_then(|number| self.entries.get(number)).is_some_and(|entry| entry.change.is_some());
-        !is_changed && self.layer(keyspace).is_some_and(|layer| layer.is_cleared(key))
+    /// A record as it was read.
+    fn read(&self, number: Option<usize>) -> Option<Option<&Bytes>> {
+        self.entries.get(number?)?.read()
+    }
+
+    /// The change of a record that counts.
+    fn change(&self, number: usize) -> Option<&Point> {
+        point(&self.log, self.entries.get(number)?.change?)
     }
 
     /// Whether the changes decide what `key` holds.
     pub fn decides(&self, keyspace: Keyspace, key: &[u8]) -> bool {
         let Some(layer) = self.layer(keyspace) else { return false };
-        let entry = self.entries.search(keyspace, key).and_then(|number| self.entries.get(number));
-        entry.is_some_and(|entry| entry.change.is_some()) || layer.is_cleared(key)
+        let found = if layer.order == Order::Bytes { self.entries.search(keyspace, key) } else { None };
+        layer.changed_number(key, found).is_some_and(|number| self.change(number).is_some()) || layer.is_cleared(key)
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
@@ -229,7 +257,7 @@ impl Overlay {
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.change();
         *bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
-        let number = entries.find_or_add(keyspace, key);
+        let (number, key) = layer.number_for(entries, key);
         let Some(entry) = entries.get_mut(number) else { return };
         let before = entry.change.replace(log.len());
         if !std::mem::replace(&mut entry.is_listed, true) {
@@ -242,7 +270,7 @@ impl Overlay {
                 *changed += 1;
             }
         }
-        log.push(Change::Point(Point { keyspace, entry: number, value, before }));
+        log.push(Change::Point(Point { keyspace, entry: number, key, value, before }));
     }
 
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
@@ -307,8 +335,8 @@ impl Overlay {
         let layer = self.layer(keyspace)?;
         let numbers = layer.sorted.range(layer.places(&self.entries, range, range.after_start));
         let mut set = numbers.filter_map(|number| {
-            let point = point(&self.log, self.entries.get(number)?.change?)?;
-            Some((&self.entries.name(number)?.1, point.value.as_ref()?))
+            let Point { key, value, .. } = self.change(number)?;
+            Some((key.as_ref().or(self.entries.name(number).map(|(_, key)| key))?, value.as_ref()?))
         });
         if reverse { set.next_back() } else { set.next() }
     }
@@ -326,7 +354,8 @@ impl Overlay {
             layer.unsorted.sort_unstable_by(|one, other| self.entries.name(*one).cmp(&self.entries.name(*other)));
             for number in layer.sorted.iter().chain(layer.unsorted.iter().copied()) {
                 let change = self.entries.get(number).and_then(|entry| point(&self.log, entry.change?));
-                let (Some(Point { value, .. }), Some((keyspace, key))) = (change, self.entries.name(number)) else { continue };
+                let (Some(Point { key, value, .. }), Some((keyspace, name))) = (change, self.entries.name(number)) else { continue };
+                let key = key.as_ref().unwrap_or(name);
                 match value {
                     Some(value) => batch.put(*keyspace, key, value)?,
                     // What a range delete of this batch removes anyhow needs no second word.

@@ -210,3 +210,45 @@ fn a_generation_ends_with_each_change_and_when_changes_are_taken_back() {
     assert_eq!(transaction.generation(Some(Keyspace(keyspace.0 + 1))), of_another);
     assert!(transaction.generation(Some(keyspace)) > of_its_own);
 }
+
+#[test]
+fn keys_that_an_order_takes_for_the_same_are_one_record() {
+    // The scores 0 and -0 of one member.
+    let scored = |score: f64| {
+        let mut key = 1_u32.to_le_bytes().to_vec();
+        key.extend_from_slice(b"z");
+        key.extend_from_slice(&7_i32.to_le_bytes());
+        key.extend_from_slice(&score.to_le_bytes());
+        key.extend_from_slice(b"member");
+        Bytes::from(key)
+    };
+    let (zero, negative) = (scored(0.0), scored(-0.0));
+    assert!(zero != negative && Order::BlackwidowScores.compare(&zero, &negative).is_eq());
+    for (before, after) in [(&zero, &negative), (&negative, &zero)] {
+        for scans in [false, true] {
+            let mut store = MemoryStore::new();
+            let keyspace = store.open_keyspace("test", Order::BlackwidowScores).unwrap();
+            let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+            transaction.put(keyspace, before.clone(), "stored".into()).unwrap();
+            transaction.commit().unwrap();
+            let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+            assert_eq!(transaction.get(keyspace, after).unwrap().unwrap(), "stored");
+            transaction.delete(keyspace, before.clone()).unwrap();
+            assert_eq!((transaction.get(keyspace, before).unwrap(), transaction.get(keyspace, after).unwrap()), (None, None));
+            if scans {
+                assert_eq!(transaction.first(keyspace, KeyRange::all(), Direction::Forward).unwrap(), None);
+            }
+            let savepoint = transaction.savepoint();
+            transaction.put(keyspace, after.clone(), "new".into()).unwrap();
+            transaction.undo_to(savepoint);
+            assert_eq!(transaction.get(keyspace, after).unwrap(), None);
+            transaction.put(keyspace, after.clone(), "new".into()).unwrap();
+            assert_eq!(transaction.get(keyspace, before).unwrap().unwrap(), "new");
+            let first = transaction.first(keyspace, KeyRange::all(), Direction::Reverse).unwrap();
+            assert_eq!(first.filter(|_| scans), scans.then(|| (after.clone(), Bytes::from("new"))));
+            transaction.commit().unwrap();
+            let values: Vec<Bytes> = store.contents()[0].1.iter().map(|(_, value)| value.clone()).collect();
+            assert_eq!(values, ["new"], "{before:?}, scans: {scans}");
+        }
+    }
+}
