@@ -251,7 +251,8 @@ fn is_alone(work: &Work) -> bool {
         Work::Answered(_) | Work::Pushed(_) | Work::Again | Work::Blocking(_) | Work::Wake(_) => false,
         Work::Published { pushes, .. } => pushes.iter().map(Push::len).sum::<usize>() > MAX_MESSAGE_BYTES,
         Work::Watch { .. } => true,
-        Work::Call(call) => call.command.is_exclusive(&call.args),
+        // INFO counts what was asked before it, and nothing behind it.
+        Work::Call(call) => call.command.is_exclusive(&call.args) || call.command.name == "info",
         Work::Transaction { parts, .. } => parts.iter().any(is_alone),
         Work::Operations(operations) => operations.has(Access::Exclusive),
     }
