@@ -308,7 +308,7 @@ fn a_failed_write_stops_all_further_writes_until_the_store_is_reopened() {
     put(&mut handle, b"after", b"v").unwrap();
 }
 
-/// Puts a record together with so many others that the commit is worth being late.
+/// Puts a record together with so many others that a few such commits are worth being written.
 fn put_among_others(handle: &mut RocksHandle, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     let data = data(handle);
     write(handle, |batch| {
@@ -341,6 +341,37 @@ fn late_commits_are_there_for_their_own_handle_at_once_and_for_another_before_it
     put(&mut handle, b"k", b"after").unwrap();
     assert_eq!(get(&mut other, b"k").as_deref(), Some(b"after".as_slice()));
     handle.settle().unwrap();
+}
+
+#[test]
+fn small_late_commits_are_written_together_when_somebody_waits_for_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    put(&mut handle, b"before", b"v").unwrap();
+    let log_bytes = || {
+        let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap());
+        files.filter(|file| file.path().extension().is_some_and(|end| end == "log")).map(|file| file.metadata().unwrap().len()).sum::<u64>()
+    };
+    for round in 0_u32..50 {
+        let before = log_bytes();
+        handle.let_commits_be_late(true);
+        let key = |number: u32| (round * 100 + number).to_be_bytes();
+        for number in 0..100 {
+            put(&mut handle, &key(number), b"v").unwrap();
+            put(&mut handle, b"last", &key(number)).unwrap();
+        }
+        assert_eq!(log_bytes(), before, "200 of them are not worth a write");
+        match round % 3 {
+            0 => handle.settle().unwrap(),
+            // Reads that the cache of records cannot answer, of the handle's own and of another's.
+            1 => assert_eq!(get(&mut handle, &key(7)).as_deref(), Some(b"v".as_slice())),
+            _ => assert_eq!(get(&mut store.handle(), b"last").as_deref(), Some(key(99).as_slice())),
+        }
+        assert!(log_bytes() > before);
+        assert!((0..100).all(|number| get(&mut handle, &key(number)).is_some()));
+        handle.settle().unwrap();
+    }
 }
 
 #[test]

@@ -201,8 +201,6 @@ impl Orbweaver {
             if left.is_empty() {
                 break;
             }
-            // The commit of the last call would only be waited for.
-            self.let_commits_be_late(left_bytes > self.group_bytes);
             outcome = self.exchange_once(&left)?;
         }
         Ok(joined.into_outcome())

@@ -7,6 +7,7 @@
 mod census;
 mod entries;
 mod expected;
+mod in_hand;
 mod overlay;
 mod scan;
 mod sorted;
@@ -20,6 +21,7 @@ use crate::few::Few;
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};
 use bytes::Bytes;
 use expected::Expected;
+use in_hand::InHand;
 use overlay::Overlay;
 use std::ops::{Deref, DerefMut};
 
@@ -109,10 +111,11 @@ impl Memory {
 }
 
 /// A point that [`Transaction::undo_to`] goes back to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     steps: usize,
     touched: usize,
+    in_hand: Option<InHand>,
 }
 
 impl<'s> Transaction<'s> {
@@ -311,6 +314,17 @@ impl<'s> Transaction<'s> {
         Ok(())
     }
 
+    /// As [`Transaction::put`], if the record was the last one of its keyspace that was changed, and was put: then this costs little, however
+    /// often it comes. False, and nothing done, otherwise, and where the value is long. `write` writes it, `length` bytes.
+    pub fn put_again(&mut self, keyspace: Keyspace, key: &[u8], length: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        if length > in_hand::MAX_BYTES {
+            return false;
+        }
+        let Some(number) = self.memory.overlay.last_put(keyspace, key) else { return false };
+        self.memory.overlay.put_over(keyspace, InHand::new(number, length, write));
+        true
+    }
+
     /// Stores a value under `key`, or removes the key where there is none.
     ///
     /// # Errors
@@ -357,7 +371,7 @@ impl<'s> Transaction<'s> {
     /// A point to come back to.
     #[must_use]
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { steps: self.memory.overlay.steps(), touched: self.memory.touched.len() }
+        Savepoint { steps: self.memory.overlay.steps(), touched: self.memory.touched.len(), in_hand: self.memory.overlay.in_hand() }
     }
 
     /// Takes back every change since `savepoint`.
@@ -366,7 +380,7 @@ impl<'s> Transaction<'s> {
             censuses.forget_tentative();
         }
         let Memory { overlay, changed, touched, .. } = &mut *self.memory;
-        overlay.undo_to(savepoint.steps);
+        overlay.undo_to(savepoint.steps, savepoint.in_hand);
         for position in touched.drain(savepoint.touched.min(touched.len())..) {
             if let Some(changed) = usize::try_from(position).ok().and_then(|position| changed.get_mut(position)) {
                 *changed = false;
@@ -383,7 +397,7 @@ impl<'s> Transaction<'s> {
     /// Whether nothing has been changed so far.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
-        self.savepoint() == Savepoint { steps: 0, touched: 0 }
+        self.memory.overlay.steps() == 0 && self.memory.touched.is_empty()
     }
 
     /// How many bytes the changes hold so far, roughly: what a caller looks at to end a large group early.

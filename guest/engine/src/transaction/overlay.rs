@@ -5,7 +5,9 @@
 //! comes.
 
 use super::entries::Entries;
+use super::in_hand::InHand;
 use super::sorted::{Place, Sorted};
+use crate::arena;
 use crate::store::{Batch, KeyRange, Keyspace, Order, StoreError};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -53,13 +55,15 @@ struct Layer {
     generation: u64,
     /// There has been a step since the layer was cleared.
     was_changed: bool,
+    /// The record that was changed last, where it was put.
+    last_put: Option<usize>,
 }
 
 impl Layer {
     fn new(keyspace: Keyspace, order: Order) -> Self {
         let (sorted, unsorted, cleared) = (Sorted::default(), Vec::new(), Vec::new());
         let (sort_keys, by_sort_key) = (BTreeMap::new(), BTreeMap::new());
-        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, by_sort_key, cleared, generation: 0, was_changed: false }
+        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, by_sort_key, cleared, generation: 0, was_changed: false, last_put: None }
     }
 
     /// Notes a step.
@@ -72,6 +76,7 @@ impl Layer {
     fn clear(&mut self) {
         self.generation += 1;
         self.was_changed = false;
+        self.last_put = None;
         self.changed = 0;
         self.sorted.clear();
         self.unsorted.clear();
@@ -151,6 +156,8 @@ fn sort_key<'o>(entries: &'o Entries, sort_keys: &'o BTreeMap<usize, Vec<u8>>, n
 pub struct Overlay {
     pub entries: Entries,
     log: Vec<Change>,
+    /// What a record holds instead of its change that counts.
+    in_hand: Option<InHand>,
     /// By keyspace. Some may be empty.
     layers: Vec<Layer>,
     /// How many ranges are deleted.
@@ -223,8 +230,11 @@ impl Overlay {
     /// What is known of a record, and its number where it has been met.
     // Not within each of those who look at records: it is large.
     #[inline(never)]
-    pub fn known(&self, keyspace: Keyspace, key: &[u8]) -> (Option<usize>, Option<Option<&Bytes>>) {
+    pub fn known(&mut self, keyspace: Keyspace, key: &[u8]) -> (Option<usize>, Option<Option<&Bytes>>) {
         let number = self.entries.find(keyspace, key);
+        if self.in_hand.is_some_and(|in_hand| Some(in_hand.number) == number) {
+            self.lay_down();
+        }
         let Some(layer) = self.layer(keyspace) else { return (number, self.read(number)) };
         let changed = layer.changed_number(key, number).and_then(|number| self.change(number));
         let known = match changed {
@@ -253,7 +263,7 @@ impl Overlay {
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
-        let Self { entries, log, layers, bytes, changed, .. } = self;
+        let Self { entries, log, in_hand, layers, bytes, changed, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.change();
         *bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
@@ -263,6 +273,8 @@ impl Overlay {
         if !std::mem::replace(&mut entry.is_listed, true) {
             layer.unsorted.push(number);
         }
+        layer.last_put = value.is_some().then_some(number);
+        in_hand.take_if(|in_hand| in_hand.number == number);
         match before.and_then(|before| point(log, before)) {
             Some(replaced) => *bytes = bytes.saturating_sub(replaced.value.as_ref().map_or(0, Bytes::len)),
             None => {
@@ -273,10 +285,48 @@ impl Overlay {
         log.push(Change::Point(Point { keyspace, entry: number, key, value, before }));
     }
 
+    /// The number of the record, if it was the last one of its keyspace that was changed, and was put.
+    pub fn last_put(&self, keyspace: Keyspace, key: &[u8]) -> Option<usize> {
+        let layer = self.layers.iter().find(|layer| layer.keyspace == keyspace && layer.order == Order::Bytes)?;
+        let number = layer.last_put.filter(|&number| self.entries.name(number).is_some_and(|(_, name)| name == key))?;
+        self.change(number)?.value.as_ref().map(|_| number)
+    }
+
+    /// Puts a value over that of a record of the keyspace, which [`Overlay::last_put`] has told.
+    pub fn put_over(&mut self, keyspace: Keyspace, value: InHand) {
+        if self.in_hand.is_some_and(|in_hand| in_hand.number != value.number) {
+            self.lay_down();
+        }
+        self.in_hand = Some(value);
+        if let Some(layer) = self.layers.iter_mut().find(|layer| layer.keyspace == keyspace) {
+            layer.change();
+        }
+    }
+
+    /// The value that was put over another one, for a savepoint.
+    pub fn in_hand(&self) -> Option<InHand> {
+        self.in_hand
+    }
+
+    /// Makes a change of the value that was put over another one.
+    #[cold]
+    fn lay_down(&mut self) {
+        let Self { entries, log, bytes, .. } = self;
+        let Some(in_hand) = self.in_hand.take() else { return };
+        let Some(&(keyspace, _)) = entries.name(in_hand.number) else { return };
+        let Some(entry) = entries.get_mut(in_hand.number) else { return };
+        let value = arena::join([in_hand.value()]);
+        *bytes += value.len();
+        let before = entry.change.replace(log.len());
+        log.push(Change::Point(Point { keyspace, entry: in_hand.number, key: None, value: Some(value), before }));
+    }
+
     pub fn clear_range(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, range: KeyRange) {
+        self.lay_down();
         let Self { entries, log, layers, cleared, changed, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.change();
+        layer.last_put = None;
         layer.sort(entries);
         // The start of a range is always part of it here, as in a batch.
         let mut inside = Vec::new();
@@ -290,8 +340,15 @@ impl Overlay {
         log.push(Change::Cleared(keyspace, inside));
     }
 
-    /// Takes the last steps back, until the log has no more than `steps`.
-    pub fn undo_to(&mut self, steps: usize) {
+    /// Takes the last steps back, until the log has no more than `steps`; `in_hand` is what [`Overlay::in_hand`] was then.
+    pub fn undo_to(&mut self, steps: usize, in_hand: Option<InHand>) {
+        if let Some(InHand { number, .. }) = self.in_hand.take().or(in_hand)
+            && let Some((keyspace, _)) = self.entries.name(number)
+            && let Some(layer) = self.layers.iter_mut().find(|layer| layer.keyspace == *keyspace)
+        {
+            layer.change();
+        }
+        self.in_hand = in_hand;
         let Self { entries, log, layers, cleared, changed, .. } = self;
         while log.len() > steps {
             let Some(change) = log.pop() else { return };
@@ -323,6 +380,7 @@ impl Overlay {
 
     /// Brings the changes of a keyspace into their order, for [`Overlay::next_set`].
     pub fn sort(&mut self, keyspace: Keyspace) {
+        self.lay_down();
         let Self { entries, layers, .. } = self;
         if let Some(layer) = layers.iter_mut().find(|layer| layer.keyspace == keyspace) {
             layer.sort(entries);
@@ -344,6 +402,7 @@ impl Overlay {
     /// Adds the changes to a batch: cleared ranges first, then each key once, those of a keyspace in the order of its keys, which is how
     /// stores find their places soonest.
     pub fn fill(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+        self.lay_down();
         batch.reserve(self.changed, self.bytes);
         for layer in &self.layers {
             for range in &layer.cleared {
@@ -371,6 +430,7 @@ impl Overlay {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.log.clear();
+        self.in_hand = None;
         (self.cleared, self.changed, self.bytes) = (0, 0, 0);
         self.layers.iter_mut().filter(|layer| layer.was_changed).for_each(Layer::clear);
     }

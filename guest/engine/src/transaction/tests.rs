@@ -57,6 +57,7 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     let (mut store, keyspace) = seeded(&["a", "b", "c"]);
     let scope = Scope::Keys(vec!["lock".into()]);
     let mut transaction = Transaction::begin(&mut store, scope).unwrap();
+    let first = transaction.savepoint();
     transaction.put(keyspace, "b".into(), "kept".into()).unwrap();
     let savepoint = transaction.savepoint();
     transaction.touch(b"lock").unwrap();
@@ -67,7 +68,7 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     assert_eq!(transaction.memory.changed, [false]);
     assert_eq!(transaction.get(keyspace, &"b".into()).unwrap().unwrap(), "kept");
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "a b* c");
-    transaction.undo_to(Savepoint { steps: 0, touched: 0 });
+    transaction.undo_to(first);
     assert!(transaction.is_unchanged());
 }
 
@@ -76,6 +77,32 @@ fn delete_and_count(transaction: &mut Transaction<'_>, keyspace: Keyspace) {
     transaction.delete(keyspace, "a".into()).unwrap();
     let census = transaction.new_census((keyspace, KeyRange::all()), 1);
     transaction.keep_census(census);
+}
+
+#[test]
+fn a_record_that_was_put_last_is_put_again_and_no_other() {
+    let (mut store, keyspace) = seeded(&["a", "b"]);
+    let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+    let again = |transaction: &mut Transaction<'_>, key: &str, value: &str| {
+        transaction.put_again(keyspace, key.as_bytes(), value.len(), |bytes| bytes.copy_from_slice(value.as_bytes()))
+    };
+    assert!(!again(&mut transaction, "a", "too early"));
+    transaction.put(keyspace, "a".into(), "first".into()).unwrap();
+    assert!(again(&mut transaction, "a", "second") && again(&mut transaction, "a", "third"));
+    assert!(!again(&mut transaction, "b", "another") && !again(&mut transaction, "a", &"long".repeat(100)));
+    let (savepoint, generation) = (transaction.savepoint(), transaction.generation(Some(keyspace)));
+    assert!(again(&mut transaction, "a", "lost"));
+    assert!(transaction.generation(Some(keyspace)) > generation);
+    assert_eq!((transaction.get(keyspace, &"a".into()).unwrap().unwrap(), transaction.pending_ops()), (Bytes::from("lost"), 1));
+    transaction.delete(keyspace, "a".into()).unwrap();
+    assert!(!again(&mut transaction, "a", "too late"));
+    transaction.undo_to(savepoint);
+    assert_eq!(transaction.get(keyspace, &"a".into()).unwrap().unwrap(), "third");
+    transaction.put(keyspace, "b".into(), "last".into()).unwrap();
+    assert!(!again(&mut transaction, "a", "not the last any more"));
+    transaction.commit().unwrap();
+    let values: Vec<Bytes> = store.contents()[0].1.iter().map(|(_, value)| value.clone()).collect();
+    assert_eq!(values, ["third", "last"]);
 }
 
 #[test]
@@ -146,9 +173,11 @@ fn check_random_overlays(order: Order) {
         transaction.commit().unwrap();
 
         let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
-        for _ in 0..random(25) {
+        let mut savepoint = (transaction.savepoint(), model.clone());
+        let mut last = 0;
+        for _ in 0..random(50) {
             let number = random(30);
-            match random(5) {
+            match random(9) {
                 0 => {
                     let end = random(31);
                     model.retain(|&other, _| other < number || other >= end);
@@ -158,7 +187,20 @@ fn check_random_overlays(order: Order) {
                     model.remove(&number);
                     transaction.delete(keyspace, key(number)).unwrap();
                 }
+                2 => savepoint = (transaction.savepoint(), model.clone()),
+                3 => {
+                    transaction.undo_to(savepoint.0);
+                    model.clone_from(&savepoint.1);
+                }
+                4..=6 => {
+                    let value = ["again", "and again"][usize::from(random(2))];
+                    if transaction.put_again(keyspace, &key(last), value.len(), |bytes| bytes.copy_from_slice(value.as_bytes())) {
+                        assert!(model.insert(last, value).is_some(), "only what is there is put again");
+                    }
+                }
+                7 => assert_eq!(transaction.get(keyspace, &key(number)).unwrap().as_deref(), model.get(&number).map(|value| value.as_bytes())),
                 _ => {
+                    last = number;
                     model.insert(number, "new");
                     transaction.put(keyspace, key(number), "new".into()).unwrap();
                 }
@@ -175,8 +217,9 @@ fn check_random_overlays(order: Order) {
             assert_eq!(met, expected, "{order:?}, {direction:?}");
         }
         transaction.commit().unwrap();
-        let left: Vec<Bytes> = store.contents()[0].1.iter().map(|(key, _)| key.clone()).collect();
-        assert_eq!(left, model.into_keys().map(key).collect::<Vec<_>>(), "{order:?}");
+        let left: Vec<_> = store.contents()[0].1.clone();
+        let expected: Vec<_> = model.into_iter().map(|(number, value)| (key(number), Bytes::from(value))).collect();
+        assert_eq!(left, expected, "{order:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
-use super::late::{LEAST_OPERATIONS, LateWriter};
+use super::late::LateWriter;
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
 use super::{LIMITS, Shared, read_error};
@@ -43,8 +43,7 @@ impl State<'_> {
         self.create_absent(batch)?;
         let writes = self.writes(batch)?;
         let exclusive = open.kind == Kind::Exclusive;
-        let is_worth_it = batch.len() >= LEAST_OPERATIONS && !writes.deletes_ranges;
-        let may_be_late = self.may_be_late && is_worth_it && !exclusive && self.is_alone();
+        let may_be_late = self.may_be_late && !writes.deletes_ranges && !exclusive && self.is_alone();
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
         let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
         let changing = shared.cache.as_ref().map(|cache| cache.change(writes.changes));
@@ -73,13 +72,13 @@ impl State<'_> {
         self.shared.databases.len() == 1 && self.shared.handles.load(Ordering::SeqCst) == 1
     }
 
-    /// Has the batch written while the caller goes on.
+    /// Has the batch written with others, while the caller goes on.
     fn write_late(&mut self, mut batches: Batches, hashes: Vec<u64>) -> Result<(), StoreError> {
         if self.late_writer.is_none() {
             self.late_writer = LateWriter::start(self.shared).ok();
         }
         match (&mut self.late_writer, batches.pop()) {
-            (Some(writer), Some(batch)) => writer.write(batch, hashes),
+            (Some(writer), Some(batch)) => writer.write(&batch, hashes),
             (None, Some(batch)) => return self.shared.write(std::iter::once(batch).collect()),
             (_, None) => {}
         }

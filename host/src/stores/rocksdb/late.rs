@@ -1,13 +1,13 @@
-//! Late commits: where a handle is told that its commits may be late, a thread of its own writes them, in their order, while the
-//! handle's next transaction runs.
+//! Late commits: where a handle is told that its commits may be late, they are gathered, and once they are many a thread of its own writes
+//! them together, while the handle's next transactions run. What is left, whoever waits for it writes.
 //!
 //! Nobody is told of what is not in the log. The handle is the only one then, and its caller tells nobody anything before
 //! [`orbweaver_engine::store::Store::settle`]. Its own transactions have the changes at once, from the cache of records; whoever reads or
-//! writes a database waits for what is on its way to it ([`Database::get`]), but for the handle's own gets of records that are not among
+//! writes a database waits for what is on its way to it ([`super::database::Database::get`]), but for the handle's own gets of records that are not among
 //! it. Where a write fails, the store is poisoned as by any other, and the cache forgets what it holds.
 
 use super::record_cache::Change;
-use super::{Database, Shared};
+use super::Shared;
 use parking_lot::{Condvar, Mutex};
 use rocksdb::WriteBatch;
 use std::collections::VecDeque;
@@ -16,29 +16,47 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// Fewer operations are written in less time than it takes to wake a thread.
-pub const LEAST_OPERATIONS: u64 = 32;
+/// So many operations are worth waking the thread: a write costs some 10 us, whatever is in it.
+const ENOUGH_OPERATIONS: u64 = 256;
+/// And so many bytes.
+const ENOUGH_BYTES: usize = 64 << 10;
 /// How many batches wait for the one that is being written: one that is ready when it is done.
 const MOST_WAITING: usize = 1;
+/// What RocksDB's form of a batch begins with: a sequence number, which a write gives, and how many operations there are.
+const HEADER_BYTES: usize = 12;
+const COUNT_AT: usize = 8;
 
 /// The writes that are on their way to a database: they have numbers, and are done in their order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct OnTheirWay {
     given: AtomicU64,
     done: AtomicU64,
+    /// The last one, as long as it is being gathered.
+    gathered: Mutex<Option<Write>>,
     lock: Mutex<()>,
     one_is_done: Condvar,
 }
 
 impl OnTheirWay {
-    /// Waits for those that are on their way now.
+    /// Waits for those that are on their way now. Writes the last one where nobody has it yet.
     pub fn wait(&self) {
         let last = self.given.load(Ordering::SeqCst);
         if self.is_done(last) {
             return;
         }
+        let gathered = self.gathered.lock().take();
+        if let Some(write) = gathered {
+            write.run();
+        }
+        self.wait_for(last);
+    }
+
+    fn wait_for(&self, number: u64) {
+        if self.is_done(number) {
+            return;
+        }
         let mut guard = self.lock.lock();
-        while !self.is_done(last) {
+        while !self.is_done(number) {
             self.one_is_done.wait(&mut guard);
         }
     }
@@ -151,15 +169,23 @@ impl LateWriter {
     }
 
     /// Has a batch written behind those before it, of records that have these hashes.
-    pub fn write(&mut self, batch: WriteBatch, mut hashes: Vec<u64>) {
+    pub fn write(&mut self, batch: &WriteBatch, mut hashes: Vec<u64>) {
         let Some(database) = self.shared.databases.first() else { return };
-        while self.lately.front().is_some_and(|(number, _)| database.on_their_way.is_done(*number)) {
+        let on_their_way = &database.on_their_way;
+        while self.lately.front().is_some_and(|(number, _)| on_their_way.is_done(*number)) {
             self.lately.pop_front();
         }
         hashes.sort_unstable();
-        self.lately.push_back((database.on_their_way.add(), hashes));
-        // Where the thread has gone, the write says so when it is dropped.
-        self.queue.add(Write { shared: Arc::clone(&self.shared), batch: Some(batch), is_over: false });
+        let mut gathered = on_their_way.gathered.lock();
+        let write = gathered.get_or_insert_with(|| Write::new(&self.shared, on_their_way.add()));
+        write.add(batch);
+        self.lately.push_back((write.number, hashes));
+        let enough = gathered.take_if(|write| write.operations >= ENOUGH_OPERATIONS || write.bytes.len() >= ENOUGH_BYTES);
+        drop(gathered);
+        if let Some(write) = enough {
+            // Where the thread has gone, the write says so when it is dropped.
+            self.queue.add(write);
+        }
     }
 }
 
@@ -171,24 +197,46 @@ impl Drop for LateWriter {
     }
 }
 
-/// A batch on its way, until this is dropped.
+/// Commits on their way, until this is dropped.
 struct Write {
     shared: Arc<Shared>,
-    batch: Option<WriteBatch>,
+    number: u64,
+    /// Their operations in RocksDB's form, behind a header.
+    bytes: Vec<u8>,
+    operations: u64,
     /// It was written, or the store knows that it was not.
     is_over: bool,
 }
 
 impl Write {
+    fn new(shared: &Arc<Shared>, number: u64) -> Self {
+        Self { shared: Arc::clone(shared), number, bytes: vec![0; HEADER_BYTES], operations: 0, is_over: false }
+    }
+
+    /// Adds a commit behind those before it.
+    fn add(&mut self, batch: &WriteBatch) {
+        self.bytes.extend_from_slice(batch.data().get(HEADER_BYTES..).unwrap_or_default());
+        self.operations += u64::try_from(batch.len()).unwrap_or(u64::MAX);
+    }
+
+    /// All of them as one batch; `None` where they are too many.
+    fn batch(&mut self) -> Option<WriteBatch> {
+        let count = u32::try_from(self.operations).ok()?.to_le_bytes();
+        self.bytes.get_mut(COUNT_AT..HEADER_BYTES)?.copy_from_slice(&count);
+        Some(WriteBatch::from_data(&self.bytes))
+    }
+
     fn run(mut self) {
-        let database = self.shared.databases.first().and_then(Database::get_at_once);
-        let written = match (self.shared.poison.get(), database, self.batch.take()) {
+        let shared = Arc::clone(&self.shared);
+        let Some(database) = shared.databases.first() else { return };
+        database.on_their_way.wait_for(self.number - 1);
+        let written = match (shared.poison.get(), database.get_at_once(), self.batch()) {
             (Some(text), ..) => Err(text.clone()),
-            (None, Some(db), Some(batch)) => db.write_opt(batch, &self.shared.write).map_err(String::from),
-            _ => Ok(()),
+            (None, Some(db), Some(batch)) => db.write_opt(batch, &shared.write).map_err(String::from),
+            _ => Err("too many operations at once".to_owned()),
         };
         if let Err(error) = written {
-            self.shared.fail_late(&error);
+            shared.fail_late(&error);
         }
         self.is_over = true;
     }

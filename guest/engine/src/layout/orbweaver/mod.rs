@@ -210,6 +210,12 @@ impl Layout for Orbweaver {
 
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, _now_ms: u64) -> Result<()> {
         let key = at.lock_key();
+        if let (Some(old), New::Value(new)) = (old, new)
+            && is_continued(old, new)
+            && transaction.put_again(self.meta, key, records::meta_bytes(new), |mut bytes| records::write_meta(&mut bytes, new))
+        {
+            return Ok(());
+        }
         transaction.touch(key)?;
         match (old, new) {
             (Some(old), New::Value(_) | New::Nothing) => self.retire(transaction, old, new.value())?,
@@ -454,6 +460,16 @@ impl ArrayRecords for Orbweaver {
     fn missing_element(&self, record: &RecordKey) -> Error {
         self.missing(record)
     }
+}
+
+/// Whether nothing but the meta record changes where `new` takes the place of `old`.
+fn is_continued(old: &Meta, new: &Meta) -> bool {
+    let is_same = match (&old.body, &new.body) {
+        (Body::String(_), Body::String(_)) => true,
+        (Body::Collection(old), Body::Collection(new)) => old.version == new.version && old.expiries == new.expiries,
+        _ => false,
+    };
+    is_same && old.expire_at_ms == new.expire_at_ms
 }
 
 /// Where a cut is in the keyspace of the scores; `None` at an edge.

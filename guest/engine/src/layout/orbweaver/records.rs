@@ -90,17 +90,24 @@ const fn index_flag(kind: Kind) -> u8 {
 /// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes,
 /// `... | [levels u8] | version u64 | count u64` for sorted sets.
 pub fn encode_meta(meta: &Meta) -> Bytes {
+    arena::bytes(meta_bytes(meta), |bytes| write_meta(bytes, meta))
+}
+
+/// How many bytes [`encode_meta`] makes.
+pub fn meta_bytes(meta: &Meta) -> usize {
     let expiry_bytes = 8 * usize::from(meta.expire_at_ms.is_some());
     let value_bytes = match &meta.body {
         Body::String(value) => value.len(),
         Body::Collection(collection) => {
-            16 + 8 * usize::from(collection.kind == Kind::List) + 16 * usize::from(collection.expiries.is_some())
+            let index_bytes = 16 * usize::from(collection.expiries.is_some()) + usize::from(collection.rank_levels > 0);
+            16 + 8 * usize::from(collection.kind == Kind::List) + index_bytes
         }
     };
-    arena::bytes(2 + expiry_bytes + value_bytes, |bytes| write_meta(bytes, meta))
+    2 + expiry_bytes + value_bytes
 }
 
-fn write_meta(bytes: &mut BytesMut, meta: &Meta) {
+/// Writes what [`encode_meta`] makes.
+pub fn write_meta(bytes: &mut impl BufMut, meta: &Meta) {
     bytes.put_u8(kind_number(meta.kind()));
     let expiries = meta.collection().and_then(|collection| collection.expiries);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
