@@ -340,7 +340,7 @@ fn late_commits_are_there_for_their_own_handle_at_once_and_for_another_before_it
     // Not late any more: there is another one.
     put(&mut handle, b"k", b"after").unwrap();
     assert_eq!(get(&mut other, b"k").as_deref(), Some(b"after".as_slice()));
-    handle.settle().unwrap();
+    handle.settle(u64::MAX).unwrap();
 }
 
 #[test]
@@ -363,14 +363,14 @@ fn small_late_commits_are_written_together_when_somebody_waits_for_them() {
         }
         assert_eq!(log_bytes(), before, "200 of them are not worth a write");
         match round % 3 {
-            0 => handle.settle().unwrap(),
+            0 => handle.settle(u64::MAX).unwrap(),
             // Reads that the cache of records cannot answer, of the handle's own and of another's.
             1 => assert_eq!(get(&mut handle, &key(7)).as_deref(), Some(b"v".as_slice())),
             _ => assert_eq!(get(&mut store.handle(), b"last").as_deref(), Some(key(99).as_slice())),
         }
         assert!(log_bytes() > before);
         assert!((0..100).all(|number| get(&mut handle, &key(number)).is_some()));
-        handle.settle().unwrap();
+        handle.settle(u64::MAX).unwrap();
     }
 }
 
@@ -391,7 +391,7 @@ fn a_record_is_gone_at_once_when_a_range_without_an_end_has_deleted_it_among_man
         .unwrap();
         assert_eq!(get(&mut handle, b"the last one"), None, "in round {round}");
     }
-    handle.settle().unwrap();
+    handle.settle(u64::MAX).unwrap();
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn late_commits_are_in_the_log_once_the_store_is_settled() {
     handle.let_commits_be_late(true);
     for round in 0_u32..20 {
         (0_u32..50).for_each(|number| put_among_others(&mut handle, &number.to_be_bytes(), &round.to_be_bytes()).unwrap());
-        handle.settle().unwrap();
+        handle.settle(u64::MAX).unwrap();
         // What is on the disk now, as a crash would leave it.
         let copy = copies.path().join(round.to_string());
         std::fs::create_dir(&copy).unwrap();
@@ -431,7 +431,7 @@ fn a_late_commit_that_fails_is_told_when_the_store_is_settled_and_is_not_seen_ag
     let mut failure = None;
     for number in 0_u32..2000 {
         let put = put_among_others(&mut handle, b"k", &number.to_be_bytes());
-        if let Err(error) = put.and(handle.settle()) {
+        if let Err(error) = put.and(handle.settle(u64::MAX)) {
             failure = Some(error);
             break;
         }
@@ -439,7 +439,7 @@ fn a_late_commit_that_fails_is_told_when_the_store_is_settled_and_is_not_seen_ag
     std::fs::rename(&moved, &path).unwrap();
     assert!(matches!(failure, Some(StoreError::UnknownOutcome(_))), "{failure:?}");
     assert_eq!(put(&mut handle, b"after", b"v"), Err(failure.unwrap()));
-    handle.settle().unwrap();
+    handle.settle(u64::MAX).unwrap();
     let seen = get(&mut handle, b"k");
     drop((handle, store));
     let store = RocksStore::open(&path, options).unwrap();

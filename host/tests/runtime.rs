@@ -1,7 +1,7 @@
 //! The component under wasmtime: exchanges, traps and what survives them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver};
+use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver, Outcome};
 use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
 use orbweaver_engine::resp::Value;
 use orbweaver_engine::store::MemoryStore;
@@ -168,6 +168,40 @@ fn a_late_write_that_fails_costs_the_instance_so_that_those_who_wait_can_wait_ag
     assert_eq!(one(&mut orbweaver, 2, "PING"), "");
     orbweaver.disconnect(2);
     orbweaver.connect(3, "test").unwrap();
+    assert_eq!(one(&mut orbweaver, 3, "GET never"), "$-1", "reads go on");
+}
+
+#[test]
+fn an_exchange_behind_one_that_could_not_be_written_is_not_answered_either() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
+    let store = RocksStore::open(&path, options).unwrap();
+    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    (1..=3).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
+    // Without its directory RocksDB fails as soon as it needs a new log.
+    let moved = directory.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    let mut failed = false;
+    for round in 0..2000 {
+        let set = format!("SET key {round:0500}\r\n");
+        let (first, unsettled) = orbweaver.exchange_ahead(&[Delivery { connection: 1, input: set.as_bytes() }], true);
+        let (second, behind) = orbweaver.exchange_ahead(&[Delivery { connection: 2, input: b"GET key\r\n" }], true);
+        let told = |outcome: Outcome, instead: Option<Outcome>| {
+            let outcome = instead.unwrap_or(outcome);
+            (outcome.answers[0].close, String::from_utf8_lossy(&outcome.output).into_owned())
+        };
+        let first = told(first.unwrap(), orbweaver.settle(unsettled).unwrap());
+        let second = told(second.unwrap(), orbweaver.settle(behind).unwrap());
+        failed = first.0;
+        if failed {
+            assert!([&first, &second].iter().all(|(close, reply)| *close && reply.starts_with("-ERR storage: ")), "{first:?}, {second:?}");
+            break;
+        }
+        assert_eq!((first.1, second.1), ("+OK\r\n".into(), format!("$500\r\n{round:0500}\r\n")));
+    }
+    std::fs::rename(&moved, &path).unwrap();
+    assert!(failed && orbweaver.traps() == 1);
     assert_eq!(one(&mut orbweaver, 3, "GET never"), "$-1", "reads go on");
 }
 

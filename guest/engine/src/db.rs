@@ -303,10 +303,26 @@ impl<'t> Db<'t, '_> {
     /// # Errors
     /// As [`Db::find_string`].
     pub fn find_collection(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<(Meta, Collection)>> {
+        if let Some(collection) = self.last_collection(at, kind) {
+            return Ok(Some((Meta { expire_at_ms: None, body: Body::Collection(*collection) }, *collection)));
+        }
         let Some(meta) = self.find_in_place_of(at, kind)? else { return Ok(None) };
         match meta.body {
             Body::Collection(collection) if collection.kind == kind => Ok(Some((meta, collection))),
             _ => Err(texts::WRONG_TYPE),
+        }
+    }
+
+    /// The collection of that kind that was found under the key last, and that cannot be past its time: most of those that are asked for again.
+    fn last_collection(&self, at: &KeyAt, kind: Kind) -> Option<&Collection> {
+        if !self.last_found.is_on() {
+            return None;
+        }
+        match self.last_found.get(self.transaction.generation(self.last_found.heads()), at, kind)? {
+            Some(Meta { expire_at_ms: None, body: Body::Collection(collection) }) => {
+                Some(collection).filter(|collection| collection.kind == kind && collection.expiries.is_none())
+            }
+            _ => None,
         }
     }
 

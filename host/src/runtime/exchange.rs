@@ -87,6 +87,25 @@ impl Outcome {
     }
 }
 
+/// An exchange of which a part may not be written yet, see [`Orbweaver::exchange_ahead`](super::Orbweaver::exchange_ahead).
+#[derive(Debug, Default)]
+pub struct Unsettled {
+    /// The number of the last late commit.
+    pub(super) last_commit: u64,
+    /// How many exchanges had failed to be written when it was made.
+    pub(super) failures: u64,
+    /// The connections that have delivered something, and how many bytes.
+    pub(super) delivered: Vec<(u64, u32)>,
+}
+
+impl Unsettled {
+    /// Whether all is written, so that [`Orbweaver::settle`](super::Orbweaver::settle) has nothing to wait for.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        self.last_commit == 0
+    }
+}
+
 /// Calls that were made one after the other, as one. Their replies are copied once, when all are there.
 #[derive(Default)]
 pub(super) struct Joined {

@@ -13,6 +13,6 @@ pub mod typed;
 
 pub use builder::Builder;
 pub use component::{Component, wasm};
-pub use exchange::{Answer, BLOCKED, Delivery, Outcome};
+pub use exchange::{Answer, BLOCKED, Delivery, Outcome, Unsettled};
 pub use instance::CallError;
 pub use server::{Findings, Orbweaver, Swept};

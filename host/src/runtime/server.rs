@@ -4,12 +4,12 @@ use super::bindings::Orbweaver as Exports;
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
 use super::builder::Builder;
 use super::component::Component;
-use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome, first_of};
+use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome, Unsettled, first_of};
 use super::imports::State;
 use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
-use orbweaver_engine::store::{Store, StoreError};
+use orbweaver_engine::store::Store;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -42,6 +42,8 @@ pub struct Orbweaver {
     exchanges: u64,
     /// Commits of the instances that have been lost.
     lost_commits: u64,
+    /// How many exchanges could not be written.
+    failures: u64,
     /// How much input a call has lately run at most.
     group_bytes: usize,
     /// What the store was told last, see [`Store::let_commits_be_late`].
@@ -81,6 +83,7 @@ impl Orbweaver {
             traps: 0,
             exchanges: 0,
             lost_commits: 0,
+            failures: 0,
             group_bytes: LEAST_ROOM,
             commits_may_be_late: false,
         })
@@ -90,6 +93,12 @@ impl Orbweaver {
     #[must_use]
     pub const fn traps(&self) -> u64 {
         self.traps
+    }
+
+    /// How much input is worth an exchange of its own where more is there, in bytes: what two calls have lately run.
+    #[must_use]
+    pub const fn turn_bytes(&self) -> usize {
+        self.group_bytes.saturating_mul(2)
     }
 
     /// How often `resp.exchange` has been called.
@@ -172,18 +181,51 @@ impl Orbweaver {
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
-        let outcome = self.exchange_all(deliveries);
-        let Err(error) = self.settle() else { return outcome };
+        let (outcome, unsettled) = self.exchange_ahead(deliveries, false);
+        match self.settle(unsettled)? {
+            Some(instead) => Ok(instead),
+            None => outcome,
+        }
+    }
+
+    /// As [`Orbweaver::exchange`], but a part of it may not be written when this returns: nobody is to be told of the outcome before
+    /// [`Orbweaver::settle`] has said that it holds. Another exchange may be made before that, of other connections; it is settled behind this
+    /// one. `more_follow`: one will be, so that this one's last commits need not be waited for either.
+    pub fn exchange_ahead(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> (Result<Outcome, CallError>, Unsettled) {
+        let outcome = self.exchange_all(deliveries, more_follow);
+        self.let_commits_be_late(false);
+        let last_commit = self.store().map_or(0, |store| store.last_late_commit());
+        // What is settled has nobody to be told of a failure.
+        let delivered = if last_commit > 0 { lengths(deliveries) } else { Vec::new() };
+        (outcome, Unsettled { last_commit, failures: self.failures, delivered })
+    }
+
+    /// Waits until an exchange is written. Returns what it has come to instead, where that may have failed, or where it has been made behind one
+    /// that has.
+    ///
+    /// # Errors
+    /// As [`Orbweaver::exchange`].
+    pub fn settle(&mut self, unsettled: Unsettled) -> Result<Option<Outcome>, CallError> {
+        let Unsettled { last_commit, failures, delivered } = unsettled;
+        if last_commit == 0 {
+            return Ok(None);
+        }
+        if failures < self.failures {
+            // Its instance is gone already.
+            return Ok(Some(all_closed(&delivered, "storage: what this was built upon could not be written")));
+        }
+        let Err(error) = self.store().map_or(Ok(()), |store| store.settle(last_commit)) else { return Ok(None) };
         // Which of the requests have been written is not known, and the instance counts on all of them. It has answered waits, too.
+        self.failures += 1;
         let text = self.replace(CallError::Trapped(format!("storage: {error}")))?;
-        Ok(all_closed(deliveries, &text))
+        Ok(Some(all_closed(&delivered, &text)))
     }
 
     /// Calls, until all is run.
-    fn exchange_all(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
+    fn exchange_all(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> Result<Outcome, CallError> {
         let mut joined = Joined::default();
         let mut left_bytes: usize = deliveries.iter().map(|delivery| delivery.input.len()).sum();
-        self.let_commits_be_late(left_bytes > self.group_bytes);
+        self.let_commits_be_late(more_follow || left_bytes > self.group_bytes);
         let mut outcome = self.exchange_once(deliveries)?;
         loop {
             let consumed = outcome.consumed();
@@ -214,12 +256,6 @@ impl Orbweaver {
             store.let_commits_be_late(may_be_late);
             self.commits_may_be_late = may_be_late;
         }
-    }
-
-    /// Waits until all that has been committed is written.
-    fn settle(&mut self) -> Result<(), StoreError> {
-        self.let_commits_be_late(false);
-        self.store().map_or(Ok(()), |store| store.settle())
     }
 
     /// The store, also while there is no instance.
@@ -264,7 +300,7 @@ impl Orbweaver {
         let written = instance.commits() != commits;
         let text = self.replace(trap)?;
         if written || deliveries.len() == 1 {
-            return Ok(all_closed(deliveries, &format!("internal: {text}")));
+            return Ok(all_closed(&lengths(deliveries), &format!("internal: {text}")));
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
         let mut joined = Joined::default();
@@ -406,17 +442,18 @@ fn introduce(instance: &mut Instance, facts: &[(String, String)], connections: &
 }
 
 /// The outcome of deliveries that have ended badly: each is told the error, in one line, and closed.
-fn all_closed(deliveries: &[Delivery<'_>], error: &str) -> Outcome {
+fn all_closed(delivered: &[(u64, u32)], error: &str) -> Outcome {
     let error = error.replace(['\r', '\n'], " ");
     let mut outcome = Outcome::default();
-    for delivery in deliveries {
-        outcome.push(closed(*delivery), &[format!("-ERR {error}\r\n").as_bytes()]);
+    for &(connection, consumed) in delivered {
+        let answer = Answer { connection, consumed, needed: 0, end: 0, close: true, state: None };
+        outcome.push(answer, &[format!("-ERR {error}\r\n").as_bytes()]);
     }
     outcome
 }
 
-/// The answer to a delivery that ended an instance.
-fn closed(delivery: Delivery<'_>) -> Answer {
-    let consumed = u32::try_from(delivery.input.len()).unwrap_or(u32::MAX);
-    Answer { connection: delivery.connection, consumed, needed: 0, end: 0, close: true, state: None }
+/// The connections of deliveries, and how many bytes each has delivered.
+fn lengths(deliveries: &[Delivery<'_>]) -> Vec<(u64, u32)> {
+    let length = |delivery: &Delivery<'_>| u32::try_from(delivery.input.len()).unwrap_or(u32::MAX);
+    deliveries.iter().map(|delivery| (delivery.connection, length(delivery))).collect()
 }

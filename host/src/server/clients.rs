@@ -167,6 +167,11 @@ impl Clients {
         due.iter().take_while(fits).count().max(1)
     }
 
+    /// Notes that the engine runs what the connections have to say.
+    pub fn set_under_way(&mut self, due: &[u64]) {
+        due.iter().for_each(|id| self.connections.get_mut(id).into_iter().for_each(Connection::set_under_way));
+    }
+
     /// What the connections have to say.
     pub fn deliveries<'a>(&'a self, due: &'a [u64]) -> impl Iterator<Item = Delivery<'a>> {
         due.iter().filter_map(|&id| self.connections.get(&id).map(|client| Delivery { connection: id, input: client.input() }))

@@ -40,6 +40,8 @@ pub struct Connection {
     pub last_active: Instant,
     /// The server has the connection in its queue.
     pub queued: bool,
+    /// The engine has been given the input, and its answer has not been taken.
+    under_way: bool,
     /// What the server has counted of [`Connection::pending`].
     pub counted: usize,
 }
@@ -60,6 +62,7 @@ impl Connection {
             dead: false,
             last_active: Instant::now(),
             queued: false,
+            under_way: false,
             counted: 0,
         }
     }
@@ -115,12 +118,18 @@ impl Connection {
     pub fn is_due(&self) -> bool {
         let news = self.fresh || self.needed == 0;
         let enough = self.input.len() >= self.needed || self.input.len() <= EAGER_BYTES;
-        !self.is_paused() && !self.blocked && !self.input.is_empty() && news && enough
+        !self.is_paused() && !self.blocked && !self.under_way && !self.input.is_empty() && news && enough
     }
 
     /// Whether the client has sent its last byte, and the engine has got on with it as far as it can.
     pub fn is_finished(&self) -> bool {
-        self.ended && !self.is_due()
+        self.ended && !self.under_way && !self.is_due()
+    }
+
+    /// The engine runs the input that is there: what is read from here on comes behind it.
+    pub fn set_under_way(&mut self) {
+        self.under_way = true;
+        self.fresh = false;
     }
 
     /// Takes note of what the socket says.
@@ -159,7 +168,7 @@ impl Connection {
         if self.input.is_empty() && self.input.capacity() > KEPT_BYTES {
             self.input = BytesMut::new();
         }
-        self.fresh = false;
+        self.under_way = false;
         self.blocked = answer.needed == BLOCKED;
         self.needed = if self.blocked { 0 } else { usize::try_from(answer.needed).unwrap_or(usize::MAX) };
         self.take_message(answer, reply);

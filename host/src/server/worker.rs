@@ -5,7 +5,7 @@ use super::crew::{Crew, Post};
 use super::housekeeping::Housekeeping;
 use super::listener::Listener;
 use super::options::ServerOptions;
-use crate::runtime::{Delivery, Orbweaver};
+use crate::runtime::{CallError, Delivery, Orbweaver, Outcome, Unsettled};
 use mio::{Events, Poll, Token};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -40,6 +40,18 @@ pub struct Worker {
     /// How many instances had been lost when their waits were last made up for.
     known_traps: u64,
     scratch: Vec<u8>,
+    /// The last exchange, while it is written.
+    under_way: Option<UnderWay>,
+}
+
+/// An exchange that may not be written yet: nobody has been told of it.
+struct UnderWay {
+    /// The connections concerned.
+    due: Vec<u64>,
+    /// How many of them are there, and have delivered something: the first answers are for them.
+    delivered: usize,
+    outcome: Result<Outcome, CallError>,
+    unsettled: Unsettled,
 }
 
 /// What makes a worker: its number, and what it shares with the others.
@@ -72,6 +84,7 @@ impl Worker {
             housekeeping,
             wake_at: None,
             scratch: vec![0; TURN_BYTES_PER_CLIENT],
+            under_way: None,
         })
     }
 
@@ -81,7 +94,7 @@ impl Worker {
         let mut more_to_accept = false;
         self.greet_others();
         while !self.crew.is_stopped() {
-            let busy = more_to_accept || self.clients.have_work();
+            let busy = more_to_accept || self.under_way.is_some() || self.clients.have_work();
             let patience = if busy { Duration::ZERO } else { self.patience() };
             self.wait(&mut events, patience)?;
             more_to_accept = self.listener.as_mut().is_some_and(|listener| listener.accept(&self.crew));
@@ -116,6 +129,8 @@ impl Worker {
     /// The waits of blocking commands are lost with an instance: their clients wait anew, in the order in which they connected.
     fn make_up_for_traps(&mut self) {
         if self.known_traps != self.orbweaver.traps() {
+            // Its answers tell who waits.
+            self.finish();
             self.known_traps = self.orbweaver.traps();
             self.clients.deliver_blocked_again(&mut self.orbweaver);
             self.greet_others();
@@ -139,15 +154,21 @@ impl Worker {
     }
 
     /// One turn: reads what is ready, runs it, sends the replies. Returns whether there was anything to run.
+    ///
+    /// What a few connections have sent is an exchange of its own. While it is written the next one runs, in this turn or in the one that
+    /// follows; so clients are at work on their replies while the engine is on the requests of others.
     fn serve(&mut self) -> bool {
         let due = self.clients.read_ready(&mut self.scratch, TURN_BYTES, &mut self.orbweaver);
         // Behind the reads: whatever made a client send this has been told by now.
         let has_heard = self.take_post();
         let mut rest = due.as_slice();
         while !rest.is_empty() && !self.crew.is_stopped() {
-            let (now, later) = rest.split_at(self.clients.count_within(rest, TURN_BYTES));
-            self.exchange(now);
+            let (now, later) = rest.split_at(self.clients.count_within(rest, self.orbweaver.turn_bytes().min(TURN_BYTES)));
+            self.begin(now, !later.is_empty());
             rest = later;
+        }
+        if due.is_empty() {
+            self.finish();
         }
         let is_time = self.wake_at.is_some_and(|at| at <= Instant::now());
         if is_time || has_heard && due.is_empty() {
@@ -172,16 +193,42 @@ impl Worker {
         has_heard
     }
 
+    /// An exchange, with all that follows from it.
     fn exchange(&mut self, due: &[u64]) {
-        self.wake_at = None;
+        self.begin(due, false);
+        self.finish();
+    }
+
+    /// Begins an exchange, and ends the one before it. `more_follow`: so will another one end this one.
+    fn begin(&mut self, due: &[u64], more_follow: bool) {
         let traps = self.orbweaver.traps();
         let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
-        let (outcome, delivered) = (self.orbweaver.exchange(&deliveries), deliveries.len());
+        let delivered = deliveries.len();
+        let (outcome, unsettled) = self.orbweaver.exchange_ahead(&deliveries, more_follow || self.under_way.is_some());
         if self.orbweaver.traps() != traps {
-            tracing::error!(
-                "the component trapped or a write failed, and it was made anew; the connections concerned are told why and closed"
-            );
+            tracing::error!("the component trapped, and it was made anew; the connections concerned are told why and closed");
         }
+        self.clients.set_under_way(due);
+        self.finish();
+        let is_settled = unsettled.is_settled();
+        self.under_way = Some(UnderWay { due: due.to_vec(), delivered, outcome, unsettled });
+        if is_settled {
+            self.finish();
+        }
+    }
+
+    /// Waits until the exchange that is under way is written, and tells everybody what it has come to.
+    fn finish(&mut self) {
+        let Some(UnderWay { due, delivered, outcome, unsettled }) = self.under_way.take() else { return };
+        self.wake_at = None;
+        let outcome = match self.orbweaver.settle(unsettled) {
+            Ok(None) => outcome,
+            Ok(Some(instead)) => {
+                tracing::error!("a write failed, and the component was made anew; the connections concerned are told why and closed");
+                Ok(instead)
+            }
+            Err(error) => Err(error),
+        };
         self.crew.note(self.number, self.orbweaver.traps(), self.orbweaver.exchanges(), self.orbweaver.commits());
         match outcome {
             Ok(outcome) => {
@@ -197,7 +244,7 @@ impl Worker {
                         if is_of_input { client.take_answer(answer, reply) } else { client.take_message(answer, reply) }
                     });
                 }
-                self.clients.refuse_too_large(due, self.max_request_bytes, &mut self.orbweaver);
+                self.clients.refuse_too_large(&due, self.max_request_bytes, &mut self.orbweaver);
                 self.wake_at = outcome.wake_after_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
                 if outcome.shutdown {
                     tracing::info!("a client asked the server to shut down");
@@ -208,7 +255,7 @@ impl Worker {
             }
             Err(error) => {
                 tracing::error!("no instance of the component can be made: {error}");
-                for &id in due {
+                for id in due {
                     self.clients.change(id, &mut self.orbweaver, |client| client.refuse(&format!("storage: {error}")));
                 }
             }
@@ -216,6 +263,7 @@ impl Worker {
     }
 
     fn send_last_replies(mut self, events: &mut Events) -> io::Result<()> {
+        self.finish();
         let end = Instant::now() + LAST_REPLIES;
         if self.listener.take().is_some() {
             tracing::info!("stopping");

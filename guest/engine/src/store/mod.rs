@@ -214,11 +214,17 @@ pub trait Store {
     /// need not be late.
     fn let_commits_be_late(&mut self, _may_be_late: bool) {}
 
-    /// Waits until the late commits are written.
+    /// The number of the last late commit; 0 where the store is [settled](Store::settle). They are written in the order of their numbers. What has
+    /// been gathered for a write is handed over.
+    fn last_late_commit(&mut self) -> u64 {
+        0
+    }
+
+    /// Waits until the late commits up to the one with that number are written; `u64::MAX`: all of them.
     ///
     /// # Errors
-    /// [`StoreError::UnknownOutcome`], as [`Store::commit`]: of the late commits since this was called last, some may not be written.
-    fn settle(&mut self) -> Result<(), StoreError> {
+    /// [`StoreError::UnknownOutcome`], as [`Store::commit`]: some of the late commits may not be written.
+    fn settle(&mut self, _up_to: u64) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -14,12 +14,16 @@ pub struct InHand {
 }
 
 impl InHand {
-    /// The value that `write` makes, of `length` bytes, which are no more than [`MAX_BYTES`].
+    /// Nothing yet of a record.
+    pub const fn of(number: usize) -> Self {
+        Self { number, bytes: [0; MAX_BYTES], length: 0 }
+    }
+
+    /// Room for another value, of `length` bytes, which are no more than [`MAX_BYTES`].
     #[inline]
-    pub fn new(number: usize, length: usize, write: impl FnOnce(&mut [u8])) -> Self {
-        let mut bytes = [0; MAX_BYTES];
-        write(bytes.get_mut(..length).unwrap_or_default());
-        Self { number, bytes, length }
+    pub fn room(&mut self, length: usize) -> &mut [u8] {
+        self.length = length;
+        self.bytes.get_mut(..length).unwrap_or_default()
     }
 
     /// The value.

@@ -314,14 +314,18 @@ impl<'s> Transaction<'s> {
         Ok(())
     }
 
-    /// As [`Transaction::put`], if the record was the last one of its keyspace that was changed, and was put: then this costs little, however
-    /// often it comes. False, and nothing done, otherwise, and where the value is long. `write` writes it, `length` bytes.
+    /// Whether the record was the last one of its keyspace that was changed, and was put, under a key that shares its memory with this one.
+    #[must_use]
+    #[inline]
+    pub fn was_put_last(&self, keyspace: Keyspace, key: &[u8]) -> bool {
+        self.memory.overlay.last_put(keyspace, key).is_some()
+    }
+
+    /// As [`Transaction::put`], of a record that [was put last](Transaction::was_put_last): this costs little, however often it comes. False, and
+    /// nothing done, for other records, and where the value is long. `write` writes it, `length` bytes.
     pub fn put_again(&mut self, keyspace: Keyspace, key: &[u8], length: usize, write: impl FnOnce(&mut [u8])) -> bool {
-        if length > in_hand::MAX_BYTES {
-            return false;
-        }
-        let Some(number) = self.memory.overlay.last_put(keyspace, key) else { return false };
-        self.memory.overlay.put_over(keyspace, InHand::new(number, length, write));
+        let Some(number) = self.memory.overlay.last_put(keyspace, key).filter(|_| length <= in_hand::MAX_BYTES) else { return false };
+        write(self.memory.overlay.put_over(keyspace, number, length));
         true
     }
 

@@ -232,7 +232,7 @@ impl Overlay {
     #[inline(never)]
     pub fn known(&mut self, keyspace: Keyspace, key: &[u8]) -> (Option<usize>, Option<Option<&Bytes>>) {
         let number = self.entries.find(keyspace, key);
-        if self.in_hand.is_some_and(|in_hand| Some(in_hand.number) == number) {
+        if self.in_hand.as_ref().is_some_and(|in_hand| Some(in_hand.number) == number) {
             self.lay_down();
         }
         let Some(layer) = self.layer(keyspace) else { return (number, self.read(number)) };
@@ -285,22 +285,24 @@ impl Overlay {
         log.push(Change::Point(Point { keyspace, entry: number, key, value, before }));
     }
 
-    /// The number of the record, if it was the last one of its keyspace that was changed, and was put.
+    /// The number of the record, if it was the last one of its keyspace that was changed, and was put under this very key in memory.
+    #[inline]
     pub fn last_put(&self, keyspace: Keyspace, key: &[u8]) -> Option<usize> {
         let layer = self.layers.iter().find(|layer| layer.keyspace == keyspace && layer.order == Order::Bytes)?;
-        let number = layer.last_put.filter(|&number| self.entries.name(number).is_some_and(|(_, name)| name == key))?;
+        let number = layer.last_put.filter(|&number| self.entries.name(number).is_some_and(|(_, name)| std::ptr::eq(&**name, key)))?;
         self.change(number)?.value.as_ref().map(|_| number)
     }
 
-    /// Puts a value over that of a record of the keyspace, which [`Overlay::last_put`] has told.
-    pub fn put_over(&mut self, keyspace: Keyspace, value: InHand) {
-        if self.in_hand.is_some_and(|in_hand| in_hand.number != value.number) {
+    /// Room for a value of `length` bytes that is put over that of a record of the keyspace, which [`Overlay::last_put`] has told.
+    #[inline]
+    pub fn put_over(&mut self, keyspace: Keyspace, number: usize, length: usize) -> &mut [u8] {
+        if self.in_hand.as_ref().is_some_and(|in_hand| in_hand.number != number) {
             self.lay_down();
         }
-        self.in_hand = Some(value);
         if let Some(layer) = self.layers.iter_mut().find(|layer| layer.keyspace == keyspace) {
             layer.change();
         }
+        self.in_hand.get_or_insert_with(|| InHand::of(number)).room(length)
     }
 
     /// The value that was put over another one, for a savepoint.

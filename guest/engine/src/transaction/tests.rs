@@ -82,24 +82,26 @@ fn delete_and_count(transaction: &mut Transaction<'_>, keyspace: Keyspace) {
 #[test]
 fn a_record_that_was_put_last_is_put_again_and_no_other() {
     let (mut store, keyspace) = seeded(&["a", "b"]);
+    let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
     let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
-    let again = |transaction: &mut Transaction<'_>, key: &str, value: &str| {
-        transaction.put_again(keyspace, key.as_bytes(), value.len(), |bytes| bytes.copy_from_slice(value.as_bytes()))
+    let again = |transaction: &mut Transaction<'_>, key: &Bytes, value: &str| {
+        transaction.put_again(keyspace, key, value.len(), |bytes| bytes.copy_from_slice(value.as_bytes()))
     };
-    assert!(!again(&mut transaction, "a", "too early"));
-    transaction.put(keyspace, "a".into(), "first".into()).unwrap();
-    assert!(again(&mut transaction, "a", "second") && again(&mut transaction, "a", "third"));
-    assert!(!again(&mut transaction, "b", "another") && !again(&mut transaction, "a", &"long".repeat(100)));
+    assert!(!again(&mut transaction, &a, "too early") && !transaction.was_put_last(keyspace, &a));
+    transaction.put(keyspace, a.clone(), "first".into()).unwrap();
+    assert!(again(&mut transaction, &a, "second") && again(&mut transaction, &a, "third"));
+    assert!(!transaction.was_put_last(keyspace, &Bytes::copy_from_slice(&a)), "elsewhere in memory it may be another key's turn");
+    assert!(!again(&mut transaction, &b, "another") && !again(&mut transaction, &a, &"long".repeat(100)));
     let (savepoint, generation) = (transaction.savepoint(), transaction.generation(Some(keyspace)));
-    assert!(again(&mut transaction, "a", "lost"));
+    assert!(again(&mut transaction, &a, "lost"));
     assert!(transaction.generation(Some(keyspace)) > generation);
-    assert_eq!((transaction.get(keyspace, &"a".into()).unwrap().unwrap(), transaction.pending_ops()), (Bytes::from("lost"), 1));
-    transaction.delete(keyspace, "a".into()).unwrap();
-    assert!(!again(&mut transaction, "a", "too late"));
+    assert_eq!((transaction.get(keyspace, &a).unwrap().unwrap(), transaction.pending_ops()), (Bytes::from("lost"), 1));
+    transaction.delete(keyspace, a.clone()).unwrap();
+    assert!(!again(&mut transaction, &a, "too late"));
     transaction.undo_to(savepoint);
-    assert_eq!(transaction.get(keyspace, &"a".into()).unwrap().unwrap(), "third");
-    transaction.put(keyspace, "b".into(), "last".into()).unwrap();
-    assert!(!again(&mut transaction, "a", "not the last any more"));
+    assert_eq!(transaction.get(keyspace, &a).unwrap().unwrap(), "third");
+    transaction.put(keyspace, b.clone(), "last".into()).unwrap();
+    assert!(!again(&mut transaction, &a, "not the last any more"));
     transaction.commit().unwrap();
     let values: Vec<Bytes> = store.contents()[0].1.iter().map(|(_, value)| value.clone()).collect();
     assert_eq!(values, ["third", "last"]);
@@ -174,7 +176,7 @@ fn check_random_overlays(order: Order) {
 
         let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
         let mut savepoint = (transaction.savepoint(), model.clone());
-        let mut last = 0;
+        let mut last = (0, key(0));
         for _ in 0..random(50) {
             let number = random(30);
             match random(9) {
@@ -194,15 +196,15 @@ fn check_random_overlays(order: Order) {
                 }
                 4..=6 => {
                     let value = ["again", "and again"][usize::from(random(2))];
-                    if transaction.put_again(keyspace, &key(last), value.len(), |bytes| bytes.copy_from_slice(value.as_bytes())) {
-                        assert!(model.insert(last, value).is_some(), "only what is there is put again");
+                    if transaction.put_again(keyspace, &last.1, value.len(), |bytes| bytes.copy_from_slice(value.as_bytes())) {
+                        assert!(model.insert(last.0, value).is_some(), "only what is there is put again");
                     }
                 }
                 7 => assert_eq!(transaction.get(keyspace, &key(number)).unwrap().as_deref(), model.get(&number).map(|value| value.as_bytes())),
                 _ => {
-                    last = number;
+                    last = (number, key(number));
                     model.insert(number, "new");
-                    transaction.put(keyspace, key(number), "new".into()).unwrap();
+                    transaction.put(keyspace, last.1.clone(), "new".into()).unwrap();
                 }
             }
         }

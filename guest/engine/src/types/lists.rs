@@ -85,12 +85,13 @@ pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMu
 /// # Errors
 /// See the module; `ERR list index overflow` where the end has no room left, after about 2⁶³ pushes.
 pub fn push(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Result<u64> {
-    let (old, list) = match find(db, at)? {
-        Some((old, list)) => (Some(old), list),
+    let found = find(db, at)?;
+    let (old, list) = match &found {
+        Some((old, list)) => (Some(old), *list),
         None => (None, db.new_collection(at, Kind::List)?),
     };
     let list = append(db, at, list, end, new)?;
-    write(db, at, old.as_ref(), list)?;
+    write(db, at, old, list)?;
     db.notify(Classes::LIST, push_event(end), at);
     Ok(list.count)
 }
@@ -314,7 +315,7 @@ fn find(db: &mut Db, at: &KeyAt) -> Result<Option<(Meta, Collection)>> {
 
 /// Stores the head after elements have changed: for watchers only where the bounds are the same.
 fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, list: Collection) -> Result<()> {
-    if old.and_then(Meta::collection) == Some(list) {
+    if old.is_some_and(|old| old.body == Body::Collection(list)) {
         return Ok(db.transaction.touch(at.lock_key())?);
     }
     db.write_collection(at, old, list)

@@ -82,16 +82,18 @@ impl State<'_> {
             (None, Some(batch)) => return self.shared.write(std::iter::once(batch).collect()),
             (_, None) => {}
         }
-        self.were_late = true;
         Ok(())
     }
 
     /// See [`orbweaver_engine::store::Store::settle`].
-    pub fn settle(&mut self) -> Result<(), StoreError> {
-        if !std::mem::take(&mut self.were_late) {
+    pub fn settle(&mut self, up_to: u64) -> Result<(), StoreError> {
+        let Some(database) = self.shared.databases.first().filter(|_| self.late_writer.is_some()) else { return Ok(()) };
+        let last = database.on_their_way.given().min(up_to);
+        if last <= self.settled {
             return Ok(());
         }
-        self.shared.databases.iter().for_each(|database| database.on_their_way.wait());
+        database.on_their_way.wait_up_to(last);
+        self.settled = last;
         self.shared.check_poison()
     }
 

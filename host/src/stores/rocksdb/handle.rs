@@ -51,8 +51,8 @@ pub(super) struct State<'db> {
     snapshots: Vec<Option<SnapshotWithThreadMode<'db, Db>>>,
     /// Commits may be late, see [`Store::let_commits_be_late`].
     pub may_be_late: bool,
-    /// Some have been since the store was settled.
-    pub were_late: bool,
+    /// Up to which of them the store was settled.
+    pub settled: u64,
     /// Writes them.
     pub late_writer: Option<LateWriter>,
 }
@@ -241,7 +241,7 @@ impl RocksHandle {
             keyspaces: Vec::new(),
             snapshots: Vec::new(),
             may_be_late: false,
-            were_late: false,
+            settled: 0,
             late_writer: None,
         });
         Self { open: None, session }
@@ -288,7 +288,7 @@ impl Drop for RocksHandle {
     fn drop(&mut self) {
         self.rollback();
         // Before another handle is the only one. Nobody is left who could be told of a failure, which poisons the store.
-        let _settled = self.settle();
+        let _settled = self.settle(u64::MAX);
         self.session.borrow_owner().shared.handles.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -353,8 +353,16 @@ impl Store for RocksHandle {
         self.session.with_dependent_mut(|_, state| state.may_be_late = may_be_late);
     }
 
-    fn settle(&mut self) -> Result<(), StoreError> {
-        self.session.with_dependent_mut(|_, state| state.settle())
+    fn last_late_commit(&mut self) -> u64 {
+        self.session.with_dependent_mut(|_, state| {
+            let last = state.late_writer.as_ref().map_or(0, LateWriter::hand_over);
+            // Whether one that is done has failed, nobody has heard before it is settled.
+            if last <= state.settled { 0 } else { last }
+        })
+    }
+
+    fn settle(&mut self, up_to: u64) -> Result<(), StoreError> {
+        self.session.with_dependent_mut(|_, state| state.settle(up_to))
     }
 
     fn rollback(&mut self) {

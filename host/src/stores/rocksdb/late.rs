@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// So many operations are worth waking the thread: a write costs some 10 us, whatever is in it.
+/// Fewer operations are written in less time than it takes to wake a thread.
+const LEAST_OPERATIONS: u64 = 32;
+/// So many operations are worth a write of their own: it costs some 10 us, whatever is in it.
 const ENOUGH_OPERATIONS: u64 = 256;
 /// And so many bytes.
 const ENOUGH_BYTES: usize = 64 << 10;
@@ -40,15 +42,25 @@ pub struct OnTheirWay {
 impl OnTheirWay {
     /// Waits for those that are on their way now. Writes the last one where nobody has it yet.
     pub fn wait(&self) {
-        let last = self.given.load(Ordering::SeqCst);
+        self.wait_up_to(u64::MAX);
+    }
+
+    /// As [`OnTheirWay::wait`], for those up to a number.
+    pub fn wait_up_to(&self, number: u64) {
+        let last = self.given().min(number);
         if self.is_done(last) {
             return;
         }
-        let gathered = self.gathered.lock().take();
+        let gathered = self.gathered.lock().take_if(|write| write.number <= last);
         if let Some(write) = gathered {
             write.run();
         }
         self.wait_for(last);
+    }
+
+    /// The number of the last one.
+    pub fn given(&self) -> u64 {
+        self.given.load(Ordering::SeqCst)
     }
 
     fn wait_for(&self, number: u64) {
@@ -186,6 +198,19 @@ impl LateWriter {
             // Where the thread has gone, the write says so when it is dropped.
             self.queue.add(write);
         }
+    }
+}
+
+impl LateWriter {
+    /// Has what is gathered written, if waking the thread is worth it. Returns the number of the last write.
+    pub fn hand_over(&self) -> u64 {
+        let Some(on_their_way) = self.shared.databases.first().map(|database| &database.on_their_way) else { return 0 };
+        let gathered = on_their_way.gathered.lock().take_if(|write| write.operations >= LEAST_OPERATIONS);
+        let number = on_their_way.given();
+        if let Some(write) = gathered {
+            self.queue.add(write);
+        }
+        number
     }
 }
 

@@ -209,13 +209,20 @@ impl RecordCache {
         let changes = changes.into_iter();
         let records = SmallVec::with_capacity(changes.size_hint().0);
         let mut changing = Changing { cache: self, records, outdated: 0, marks: SmallVec::new(), outcome: None };
+        let mut last: Option<(Name<'_>, u64)> = None;
         for change in changes {
             match change {
                 Change::Record { space, scanned, key, value } => {
                     let name = Name { space, bytes: key };
                     let hash = self.hash(&name);
                     self.records.at(hash).begin();
-                    let structure = scanned.then(|| self.hash_of_prefix(space, key));
+                    let structure = scanned.then(|| {
+                        let prefix = Name { space, bytes: prefix_of(key) };
+                        // Neighbours are often of the same structure.
+                        let (_, hash) = last.take_if(|(before, _)| *before == prefix).unwrap_or_else(|| (prefix, self.hash(&prefix)));
+                        last = Some((prefix, hash));
+                        hash
+                    });
                     changing.records.push(Changed { name, hash, structure, value });
                     if let Some(hash) = structure {
                         changing.mark(self.structures.at(hash));
@@ -264,8 +271,13 @@ impl RecordCache {
     }
 
     fn hash_of_prefix(&self, space: u32, key: &[u8]) -> u64 {
-        self.hash(&Name { space, bytes: key.get(..PREFIX_BYTES).unwrap_or(key) })
+        self.hash(&Name { space, bytes: prefix_of(key) })
     }
+}
+
+/// What tells the structure of a key.
+fn prefix_of(key: &[u8]) -> &[u8] {
+    key.get(..PREFIX_BYTES).unwrap_or(key)
 }
 
 /// A record that a commit changes.

@@ -22,7 +22,7 @@ const LINE_BYTES: usize = 64;
 const MOST_LINES: usize = 8;
 
 /// What is asked for: a key of a keyspace, or a question about one.
-#[derive(Clone, Copy, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name<'a> {
     pub space: u32,
     pub bytes: &'a [u8],

@@ -210,7 +210,8 @@ impl Layout for Orbweaver {
 
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, _now_ms: u64) -> Result<()> {
         let key = at.lock_key();
-        if let (Some(old), New::Value(new)) = (old, new)
+        if transaction.was_put_last(self.meta, key)
+            && let (Some(old), New::Value(new)) = (old, new)
             && is_continued(old, new)
             && transaction.put_again(self.meta, key, records::meta_bytes(new), |mut bytes| records::write_meta(&mut bytes, new))
         {
