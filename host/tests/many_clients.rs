@@ -135,7 +135,11 @@ fn what_cannot_be_written_is_not_answered_as_if_it_were() {
         std::fs::rename(&moved, &data).unwrap();
         let server = OrbweaverServer::start(&data, &[]);
         let mut client = connect(&server);
-        assert!(replies.iter().flatten().any(|line| line.starts_with("-ERR storage: ")), "{:?}", replies.iter().map(|replies| replies.last()));
+        assert!(
+            replies.iter().flatten().any(|line| line.starts_with("-ERR storage: ")),
+            "{:?}",
+            replies.iter().map(|replies| replies.last())
+        );
         for (own, replies) in replies.iter().enumerate() {
             let answered = replies.iter().take_while(|line| *line == "+OK").count();
             assert!(replies[answered..].iter().all(|line| line.starts_with("-ERR storage: ")), "{:?}", &replies[answered..]);

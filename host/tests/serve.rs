@@ -311,6 +311,21 @@ fn a_client_that_only_stops_sending_gets_its_replies() {
 }
 
 #[test]
+fn a_client_that_only_stops_sending_gets_all_of_many_large_replies() {
+    let dir = TempDir::new().unwrap();
+    let server = in_memory(&dir, &[]);
+    let value = "v".repeat(MIB);
+    assert_eq!(connect(&server).call(&args(["SET", "large", &value])).unwrap(), ok());
+    let mut socket = plain_socket(&server);
+    // More than an exchange answers at once, and more than waits to be sent.
+    socket.write_all("GET large\r\n".repeat(40).as_bytes()).unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let expected = format!("${MIB}\r\n{value}\r\n").len() * 40;
+    assert_eq!(read_to_end(&mut socket).len(), expected);
+}
+
+#[test]
 fn a_request_above_the_limit_is_refused_when_it_is_announced() {
     let dir = TempDir::new().unwrap();
     let server = in_memory(&dir, &["--max-request", "1MiB"]);

@@ -89,6 +89,7 @@ impl Outcome {
 
 /// An exchange of which a part may not be written yet, see [`Orbweaver::exchange_ahead`](super::Orbweaver::exchange_ahead).
 #[derive(Debug, Default)]
+#[must_use = "nobody is to be told of the outcome before it is settled"]
 pub struct Unsettled {
     /// The number of the last late commit.
     pub(super) last_commit: u64,

@@ -190,7 +190,8 @@ impl Orbweaver {
 
     /// As [`Orbweaver::exchange`], but a part of it may not be written when this returns: nobody is to be told of the outcome before
     /// [`Orbweaver::settle`] has said that it holds. Another exchange may be made before that, of other connections; it is settled behind this
-    /// one. `more_follow`: one will be, so that this one's last commits need not be waited for either.
+    /// one. `more_follow`: one will be, so that this one's last commits need not be waited for either. Other connections are those that have delivered
+    /// nothing to this one, and are not answered by it: the engine does not run a request again that it has answered.
     pub fn exchange_ahead(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> (Result<Outcome, CallError>, Unsettled) {
         let outcome = self.exchange_all(deliveries, more_follow);
         self.let_commits_be_late(false);
@@ -215,6 +216,8 @@ impl Orbweaver {
             return Ok(Some(all_closed(&delivered, "storage: what this was built upon could not be written")));
         }
         let Err(error) = self.store().map_or(Ok(()), |store| store.settle(last_commit)) else { return Ok(None) };
+        // What was committed behind it fails with it, and is not told once more to those who come.
+        let _failed_with_it = self.store().map(|store| store.settle(u64::MAX));
         // Which of the requests have been written is not known, and the instance counts on all of them. It has answered waits, too.
         self.failures += 1;
         let text = self.replace(CallError::Trapped(format!("storage: {error}")))?;

@@ -167,6 +167,11 @@ impl Clients {
         due.iter().take_while(fits).count().max(1)
     }
 
+    /// Whether a client has sent its last byte.
+    pub fn has_ended(&self, id: u64) -> bool {
+        self.connections.get(&id).is_some_and(Connection::has_ended)
+    }
+
     /// Notes that the engine runs what the connections have to say.
     pub fn set_under_way(&mut self, due: &[u64]) {
         due.iter().for_each(|id| self.connections.get_mut(id).into_iter().for_each(Connection::set_under_way));

@@ -121,9 +121,16 @@ impl Connection {
         !self.is_paused() && !self.blocked && !self.under_way && !self.input.is_empty() && news && enough
     }
 
+    /// Whether the client has sent its last byte.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Whether the client has sent its last byte, and the engine has got on with it as far as it can.
     pub fn is_finished(&self) -> bool {
-        self.ended && !self.under_way && !self.is_due()
+        // What waits for replies to leave is run yet.
+        let waits = self.is_paused() && !self.input.is_empty();
+        self.ended && !self.under_way && !waits && !self.is_due()
     }
 
     /// The engine runs the input that is there: what is read from here on comes behind it.

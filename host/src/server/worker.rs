@@ -5,7 +5,7 @@ use super::crew::{Crew, Post};
 use super::housekeeping::Housekeeping;
 use super::listener::Listener;
 use super::options::ServerOptions;
-use crate::runtime::{CallError, Delivery, Orbweaver, Outcome, Unsettled};
+use crate::runtime::{BLOCKED, CallError, Delivery, Orbweaver, Outcome, Unsettled};
 use mio::{Events, Poll, Token};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -52,6 +52,17 @@ struct UnderWay {
     delivered: usize,
     outcome: Result<Outcome, CallError>,
     unsettled: Unsettled,
+}
+
+impl UnderWay {
+    /// Whether the next exchange, of the connections `due`, depends on what is told of this one: it has answered one of them, whose request is to be
+    /// consumed first; or somebody waits from here on who has gone, and is to be given nothing.
+    fn must_be_told_before(&self, due: &[u64], clients: &Clients) -> bool {
+        let Ok(outcome) = &self.outcome else { return false };
+        let mut others = outcome.answers.iter().skip(self.delivered);
+        let mut waiting = outcome.answers.iter().filter(|answer| answer.needed == BLOCKED);
+        others.any(|answer| due.contains(&answer.connection)) || waiting.any(|answer| clients.has_ended(answer.connection))
+    }
 }
 
 /// What makes a worker: its number, and what it shares with the others.
@@ -201,6 +212,9 @@ impl Worker {
 
     /// Begins an exchange, and ends the one before it. `more_follow`: so will another one end this one.
     fn begin(&mut self, due: &[u64], more_follow: bool) {
+        if self.under_way.as_ref().is_some_and(|before| before.must_be_told_before(due, &self.clients)) {
+            self.finish();
+        }
         let traps = self.orbweaver.traps();
         let deliveries: Vec<Delivery<'_>> = self.clients.deliveries(due).collect();
         let delivered = deliveries.len();

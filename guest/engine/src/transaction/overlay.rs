@@ -55,7 +55,8 @@ struct Layer {
     generation: u64,
     /// There has been a step since the layer was cleared.
     was_changed: bool,
-    /// The record that was changed last, where it was put.
+    /// The record that was changed last, where it was put; after changes were taken back, it may be an older one. Either holds a put that counts, or
+    /// is not used.
     last_put: Option<usize>,
 }
 
@@ -63,7 +64,19 @@ impl Layer {
     fn new(keyspace: Keyspace, order: Order) -> Self {
         let (sorted, unsorted, cleared) = (Sorted::default(), Vec::new(), Vec::new());
         let (sort_keys, by_sort_key) = (BTreeMap::new(), BTreeMap::new());
-        Self { keyspace, order, changed: 0, sorted, unsorted, sort_keys, by_sort_key, cleared, generation: 0, was_changed: false, last_put: None }
+        Self {
+            keyspace,
+            order,
+            changed: 0,
+            sorted,
+            unsorted,
+            sort_keys,
+            by_sort_key,
+            cleared,
+            generation: 0,
+            was_changed: false,
+            last_put: None,
+        }
     }
 
     /// Notes a step.
@@ -310,7 +323,7 @@ impl Overlay {
         self.in_hand
     }
 
-    /// Makes a change of the value that was put over another one.
+    /// Makes a change of the value that was put over another one. What the record holds stays what it was: the generation as well.
     #[cold]
     fn lay_down(&mut self) {
         let Self { entries, log, bytes, .. } = self;

@@ -200,7 +200,10 @@ fn check_random_overlays(order: Order) {
                         assert!(model.insert(last.0, value).is_some(), "only what is there is put again");
                     }
                 }
-                7 => assert_eq!(transaction.get(keyspace, &key(number)).unwrap().as_deref(), model.get(&number).map(|value| value.as_bytes())),
+                7 => assert_eq!(
+                    transaction.get(keyspace, &key(number)).unwrap().as_deref(),
+                    model.get(&number).map(|value| value.as_bytes())
+                ),
                 _ => {
                     last = (number, key(number));
                     model.insert(number, "new");

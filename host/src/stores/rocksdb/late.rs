@@ -6,8 +6,8 @@
 //! writes a database waits for what is on its way to it ([`super::database::Database::get`]), but for the handle's own gets of records that are not among
 //! it. Where a write fails, the store is poisoned as by any other, and the cache forgets what it holds.
 
-use super::record_cache::Change;
 use super::Shared;
+use super::record_cache::Change;
 use parking_lot::{Condvar, Mutex};
 use rocksdb::WriteBatch;
 use std::collections::VecDeque;
