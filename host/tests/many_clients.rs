@@ -112,7 +112,7 @@ fn what_was_answered_in_pipelines_is_there_after_sigkill() {
         for (own, replies) in replies.iter().enumerate() {
             let replies = numbers(replies);
             check_order(&replies);
-            let answered = |which: usize| replies.iter().skip(which).step_by(3).last().copied().unwrap_or(0);
+            let answered = |which: usize| replies.iter().skip(which).step_by(3).next_back().copied().unwrap_or(0);
             assert!(number(&mut client, ["GET", &format!("own:{own}")]) >= answered(0), "{durability}, {pause} ms");
             assert!(number(&mut client, ["LLEN", &format!("list:{own}")]) >= answered(2), "{durability}, {pause} ms");
             assert!(number(&mut client, ["GET", "all"]) >= answered(1), "{durability}, {pause} ms");
