@@ -5,7 +5,7 @@ use orbweaver_engine::resp::Value;
 use orbweaver_tests::client::{Client, args};
 use orbweaver_tests::orbweaver_server::OrbweaverServer;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -47,9 +47,9 @@ fn send_and_read(mut socket: TcpStream, client: usize, requests: String) -> Vec<
 }
 
 /// What came of it, by clients, while `meanwhile` ran.
-fn all_at_once(server: &OrbweaverServer, requests: fn(usize) -> String, meanwhile: impl FnOnce()) -> Vec<Vec<String>> {
+fn all_at_once(address: SocketAddr, requests: fn(usize) -> String, meanwhile: impl FnOnce()) -> Vec<Vec<String>> {
     let start = |client| {
-        let socket = TcpStream::connect(server.address()).unwrap();
+        let socket = TcpStream::connect(address).unwrap();
         thread::spawn(move || send_and_read(socket, client, requests(client)))
     };
     let clients: Vec<_> = (0..CLIENTS).map(start).collect();
@@ -83,7 +83,7 @@ fn number(client: &mut Client, request: [&str; 2]) -> u64 {
 fn who_sends_on_without_waiting_gets_every_reply_once_and_in_order() {
     let dir = TempDir::new().unwrap();
     let server = OrbweaverServer::start(&dir.path().join("data"), &["--durability", "os"]);
-    let replies: Vec<_> = all_at_once(&server, requests, || {}).iter().map(|replies| numbers(replies)).collect();
+    let replies: Vec<_> = all_at_once(server.address(), requests, || {}).iter().map(|replies| numbers(replies)).collect();
     for replies in &replies {
         assert_eq!(replies.len(), 3 * ROUNDS, "also of what was sent last: only then the server closes the connection");
         check_order(replies);
@@ -98,15 +98,12 @@ fn what_was_answered_in_pipelines_is_there_after_sigkill() {
     let dir = TempDir::new().unwrap();
     let data = dir.path().join("data");
     for (pause, durability) in [(5, "os"), (20, "os"), (5, "always"), (20, "always"), (60, "always")] {
-        let mut server = OrbweaverServer::start(&data, &["--durability", durability]);
+        let server = OrbweaverServer::start(&data, &["--durability", durability]);
         connect(&server).call(&args(["FLUSHALL"])).unwrap();
-        let process = server.process().id();
-        let replies = all_at_once(&server, requests, || {
+        let replies = all_at_once(server.address(), requests, || {
             thread::sleep(Duration::from_millis(pause));
-            let killed = std::process::Command::new("kill").args(["-KILL", &process.to_string()]).status().unwrap();
-            assert!(killed.success());
+            server.kill();
         });
-        drop(server);
         let server = OrbweaverServer::start(&data, &[]);
         let mut client = connect(&server);
         for (own, replies) in replies.iter().enumerate() {
@@ -130,7 +127,7 @@ fn what_cannot_be_written_is_not_answered_as_if_it_were() {
         connect(&server).call(&args(["FLUSHALL"])).unwrap();
         // Without its directory RocksDB fails as soon as it needs a new log.
         std::fs::rename(&data, &moved).unwrap();
-        let replies = all_at_once(&server, sets, || {});
+        let replies = all_at_once(server.address(), sets, || {});
         server.kill();
         std::fs::rename(&moved, &data).unwrap();
         let server = OrbweaverServer::start(&data, &[]);

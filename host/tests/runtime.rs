@@ -5,6 +5,7 @@ use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver, Outco
 use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
 use orbweaver_engine::resp::Value;
 use orbweaver_engine::store::MemoryStore;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,13 @@ fn open(store: &MemoryStore, builder: Builder) -> Orbweaver {
     let mut orbweaver = builder.open(component(), Box::new(store.clone())).unwrap();
     (1..=3).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
     orbweaver
+}
+
+/// On a new database whose logs are short: without its directory RocksDB fails as soon as it needs a new one.
+fn on_small_buffers(path: &Path) -> Orbweaver {
+    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
+    let store = RocksStore::open(path, options).unwrap();
+    Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap()
 }
 
 fn with_panics() -> Builder {
@@ -150,13 +158,10 @@ fn a_call_that_reads_the_store_all_the_time_ends_at_its_deadline_and_the_server_
 fn a_late_write_that_fails_costs_the_instance_so_that_those_who_wait_can_wait_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
-    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
-    let store = RocksStore::open(&path, options).unwrap();
-    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    let mut orbweaver = on_small_buffers(&path);
     [1, 2].into_iter().for_each(|connection| orbweaver.connect(connection, "test").unwrap());
     let wait = [Delivery { connection: 2, input: b"BLPOP queue 0\r\n" }];
     assert_eq!(orbweaver.exchange(&wait).unwrap().answers[0].needed, BLOCKED);
-    // Without its directory RocksDB fails as soon as it needs a new log.
     let moved = directory.path().join("moved");
     std::fs::rename(&path, &moved).unwrap();
     let sets: String = (0..2000).map(|number| format!("SET key:{number} {}\n", "v".repeat(500))).collect();
@@ -175,11 +180,8 @@ fn a_late_write_that_fails_costs_the_instance_so_that_those_who_wait_can_wait_ag
 fn an_exchange_behind_one_that_could_not_be_written_is_not_answered_either() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
-    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
-    let store = RocksStore::open(&path, options).unwrap();
-    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    let mut orbweaver = on_small_buffers(&path);
     (1..=3).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
-    // Without its directory RocksDB fails as soon as it needs a new log.
     let moved = directory.path().join("moved");
     std::fs::rename(&path, &moved).unwrap();
     let mut failed = false;
@@ -235,12 +237,9 @@ fn many_groups_of_one_exchange_are_all_written_before_it_answers() {
 fn an_exchange_whose_writes_fail_says_so_to_each_of_its_connections_and_closes_them() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
-    let options = RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() };
-    let store = RocksStore::open(&path, options).unwrap();
-    let mut orbweaver = Orbweaver::builder().open(component(), Box::new(store.handle())).unwrap();
+    let mut orbweaver = on_small_buffers(&path);
     (1..=2).for_each(|connection| orbweaver.connect(connection, "test").unwrap());
     assert_eq!(one(&mut orbweaver, 1, "SET kept 1"), "+OK");
-    // Without its directory RocksDB fails as soon as it needs a new log.
     let moved = directory.path().join("moved");
     std::fs::rename(&path, &moved).unwrap();
     let lines = (0..500).map(|number| format!("SET k{number} {}", "v".repeat(500))).collect::<Vec<String>>().join("\n");

@@ -207,10 +207,10 @@ impl Orbweaver {
     /// # Errors
     /// As [`Orbweaver::exchange`].
     pub fn settle(&mut self, unsettled: Unsettled) -> Result<Option<Outcome>, CallError> {
-        let Unsettled { last_commit, failures, delivered } = unsettled;
-        if last_commit == 0 {
+        if unsettled.is_settled() {
             return Ok(None);
         }
+        let Unsettled { last_commit, failures, delivered } = unsettled;
         if failures < self.failures {
             // Its instance is gone already.
             return Ok(Some(all_closed(&delivered, "storage: what this was built upon could not be written")));

@@ -3,7 +3,7 @@
 use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
-use super::late::LateWriter;
+use super::late::{HEADER_BYTES, LateWriter};
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
 use super::{LIMITS, Shared, read_error};
@@ -12,9 +12,6 @@ use rocksdb::{ReadOptions, WriteBatch};
 use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-
-/// What RocksDB's form of a batch begins with: a sequence number and a count.
-const HEADER_BYTES: usize = 12;
 
 /// What a batch is for RocksDB.
 struct Writes<'b> {

@@ -24,8 +24,8 @@ const ENOUGH_OPERATIONS: u64 = 256;
 const ENOUGH_BYTES: usize = 64 << 10;
 /// How many batches wait for the one that is being written: one that is ready when it is done.
 const MOST_WAITING: usize = 1;
-/// What RocksDB's form of a batch begins with: a sequence number, which a write gives, and how many operations there are.
-const HEADER_BYTES: usize = 12;
+/// What RocksDB's form of a batch begins with: a sequence number, which a write gives, and from [`COUNT_AT`] on how many operations there are.
+pub const HEADER_BYTES: usize = 12;
 const COUNT_AT: usize = 8;
 
 /// The writes that are on their way to a database: they have numbers, and are done in their order.
@@ -199,9 +199,7 @@ impl LateWriter {
             self.queue.add(write);
         }
     }
-}
 
-impl LateWriter {
     /// Has what is gathered written, if waking the thread is worth it. Returns the number of the last write.
     pub fn hand_over(&self) -> u64 {
         let Some(on_their_way) = self.shared.databases.first().map(|database| &database.on_their_way) else { return 0 };
