@@ -92,6 +92,18 @@ impl<'j> Named<'j> {
         self.next.set(0);
     }
 
+    /// Which ones come next, for [`Named::go_back`].
+    #[must_use]
+    pub fn place(&self) -> (usize, usize) {
+        (self.last.get(), self.next.get())
+    }
+
+    /// Those that came next at a place do so again.
+    pub fn go_back(&self, (last, next): (usize, usize)) {
+        self.last.set(last);
+        self.next.set(next);
+    }
+
     /// The one that was found last will be asked for again.
     pub fn step_back(&self) {
         self.next.set(self.last.get());

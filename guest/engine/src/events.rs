@@ -126,6 +126,12 @@ impl Events {
         Self { wanted, ..Self::default() }
     }
 
+    /// Whether any are wanted.
+    #[must_use]
+    pub fn are_wanted(&self) -> bool {
+        self.wanted != Classes::NONE
+    }
+
     /// Adds an event of a key, unless its class is not wanted.
     pub fn notify(&mut self, catalog: &Catalog, class: Classes, name: &'static str, at: &KeyAt) {
         if self.wanted.has(class)

@@ -105,6 +105,29 @@ proptest! {
     }
 }
 
+/// What fills and empties lists, and what is no list.
+const PUSHES: [&str; 10] =
+    ["LPUSH @ a", "LPUSH @ b c", "LPUSH @ d", "RPUSH @ e", "RPUSH @ f g h", "RPUSH # i", "LPOP @", "RPOP @ 3", "SET @ text", "DEL @"];
+
+proptest! {
+    #[test]
+    fn rows_of_pushes_leave_what_single_ones_do_whatever_is_under_their_key(
+        steps in prop::collection::vec((prop::sample::select(&PUSHES[..6]), 0..4_usize, prop::sample::select(PUSHES.as_slice())), 1..60),
+        layout in prop::sample::select(NAMES.as_slice()),
+        max_batch_ops in prop::sample::select([20, u64::MAX].as_slice()),
+    ) {
+        // Most of what comes is a push, or several of them.
+        let commands = steps.iter().flat_map(|&(push, times, other)| {
+            std::iter::repeat_n(push, times).chain((times % 2 == 0).then_some(other)).map(|command| command.replace('@', "key").replace('#', "other"))
+        });
+        let commands: Vec<String> = commands.collect();
+        let limits = Limits { max_batch_ops, ..Limits::NONE };
+        let (alone, in_pipelines) = (run(layout, limits, &commands, 1), run(layout, limits, &commands, 400));
+        prop_assert_eq!(&alone.0, &in_pipelines.0);
+        prop_assert_eq!(alone.1, in_pipelines.1);
+    }
+}
+
 /// A request that comes again right behind itself, as pipelines on one counter or one list are: it is prepared and read ahead once.
 #[test]
 fn a_pipeline_of_one_request_reads_what_the_request_reads_alone_and_writes_each_record_once() {

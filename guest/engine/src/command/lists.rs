@@ -38,7 +38,7 @@ pub const COMMANDS: &[Command] = &[
         .with_keys(COUNTED),
     Group::List.row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop).naming(Parts::End(End::Head)),
     Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
-    Group::List.row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush),
+    Group::List.row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush).in_rows(lpush_row),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
     Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange),
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
@@ -48,7 +48,7 @@ pub const COMMANDS: &[Command] = &[
     Group::List
         .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
         .with_keys(SOURCE_AND_DESTINATION),
-    Group::List.row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush),
+    Group::List.row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush).in_rows(rpush_row),
     Group::List.row("rpushx", -3, FAST_WRITE, "2.2.0", "Puts elements behind the last one of a list that exists.", rpushx),
 ];
 
@@ -66,6 +66,26 @@ fn push(context: &mut Context, reply: &mut Reply, end: End) -> Result<()> {
     let count = lists::push(&mut context.db, &at, end, context.args.get(2..).unwrap_or_default())?;
     reply.integer(length(count));
     Ok(())
+}
+
+/// The arguments of calls in a row.
+type Calls<'c, 'a> = &'c mut dyn Iterator<Item = &'a [Bytes]>;
+
+fn lpush_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answered: &mut dyn FnMut(usize)) -> Result<()> {
+    push_row(context, calls, reply, answered, End::Head)
+}
+
+fn rpush_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answered: &mut dyn FnMut(usize)) -> Result<()> {
+    push_row(context, calls, reply, answered, End::Tail)
+}
+
+fn push_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answered: &mut dyn FnMut(usize), end: End) -> Result<()> {
+    let at = key(context)?;
+    let pushes = calls.map(|args| args.get(2..).unwrap_or_default());
+    lists::push_each(&mut context.db, &at, end, pushes, |count| {
+        reply.integer(length(count));
+        answered(reply.len());
+    })
 }
 
 fn lpushx(context: &mut Context, reply: &mut Reply) -> Result<()> {

@@ -91,6 +91,15 @@ impl Command {
         Self { keys, ..self }
     }
 
+    /// The row of a command on data that has a handler for many on one key as well.
+    #[must_use]
+    pub const fn in_rows(self, row: RowHandler) -> Self {
+        match self.run {
+            Run::Data(one) | Run::DataInRows(one, _) => Self { run: Run::DataInRows(one, row), ..self },
+            _ => self,
+        }
+    }
+
     /// The row with parts that the command names.
     #[must_use]
     pub const fn naming(self, parts: Parts) -> Self {
@@ -119,7 +128,7 @@ impl Command {
     /// Whether it does nothing but to work on one key, whose place is fixed, beside whatever others do.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        matches!(self.run, Run::Data(_)) && self.keys.only().is_some() && !self.flags.has(Flags::EXCLUSIVE) && self.subcommands.is_empty()
+        self.run.is_data() && self.keys.only().is_some() && !self.flags.has(Flags::EXCLUSIVE) && self.subcommands.is_empty()
     }
 
     /// A row of a command that only has subcommands.
@@ -180,6 +189,10 @@ pub enum Group {
 /// What runs a command on data.
 pub type DataHandler = fn(&mut Context, &mut Reply) -> Result<()>;
 
+/// What runs a command for each of these arguments, one after the other, all with the key of the context's. `answered` is told of each
+/// reply, behind it, how long all of them are. Where it fails, nothing that it has done is to count.
+pub type RowHandler = fn(&mut Context, &mut dyn Iterator<Item = &[Bytes]>, &mut Reply, answered: &mut dyn FnMut(usize)) -> Result<()>;
+
 impl Group {
     /// A row of a command of the group that works on data: on the key that is its first argument, unless [`Command::with_keys`] says
     /// otherwise.
@@ -236,6 +249,9 @@ impl Group {
 pub enum Run {
     /// Works on data, within a transaction. May run more than once (after a conflict), so it changes nothing but the transaction.
     Data(DataHandler),
+    /// As `Data`; where it comes several times in a row for one key, with no events to tell in between and nobody who waits for the key,
+    /// the second handler does what the first would do each time.
+    DataInRows(DataHandler, RowHandler),
     /// As `Data`, but where there is nothing to take it may wait: the reply is then what is said where that is not allowed.
     Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
@@ -247,6 +263,14 @@ pub enum Run {
     Transaction(TransactionCommand),
     /// Only has subcommands.
     Container,
+}
+
+impl Run {
+    /// Whether it works on data, and never waits.
+    #[must_use]
+    pub const fn is_data(&self) -> bool {
+        matches!(self, Self::Data(_) | Self::DataInRows(..))
+    }
 }
 
 /// The commands that steer transactions.

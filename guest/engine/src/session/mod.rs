@@ -11,6 +11,7 @@ mod connection;
 mod peers;
 mod plan;
 mod pubsub;
+mod rows;
 mod run;
 mod server;
 

@@ -382,7 +382,7 @@ impl Engine {
     fn plan_call(&mut self, id: u64, command: &'static Command, args: Vec<Bytes>, now_ms: u64, within_exec: bool) -> Result<Work> {
         let Some(connection) = self.connections.get(id) else { return Ok(Work::Answered(Vec::new())) };
         let (db, protocol) = (connection.db, connection.protocol);
-        connection.may_have_changed |= !matches!(command.run, Run::Data(_));
+        connection.may_have_changed |= !command.run.is_data();
         let ok = |work: Result<()>| {
             work?;
             let mut reply = Reply::new(protocol);
@@ -390,7 +390,7 @@ impl Engine {
             Ok(Work::Answered(reply.into_bytes()))
         };
         match &command.run {
-            Run::Data(_) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
+            Run::Data(_) | Run::DataInRows(..) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
             Run::Container => Err(wrong_arity(command.name)),
             Run::Session(run) | Run::Subscription(run) => {
                 let mut session = self.session(id, now_ms, within_exec);

@@ -3,6 +3,7 @@
 use super::blocking::{BlockingCall, Waiters};
 use super::plan::{Call, Job, Watched, Work, last_call};
 use super::pubsub::Push;
+use super::rows::Row;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
 use crate::command::{Context, Run, Wait};
@@ -218,8 +219,26 @@ impl Engine {
         };
         runner.read_ahead(last, jobs, ahead)?;
         runner.count_blocked();
-        for job in jobs {
+        let (mut rest, mut one_by_one) = (jobs, 0_usize);
+        while let Some((job, behind)) = rest.split_first() {
             reply.set_protocol(job.protocol);
+            if one_by_one == 0
+                && runner.may_run_rows()
+                && let Some(row) = Row::at_the_front_of(rest, last)
+            {
+                if matches!(job.work, Work::Again) {
+                    runner.named.step_back();
+                }
+                if runner.run_row(&row, reply, done)? {
+                    (rest, last) = (rest.get(row.len()..).unwrap_or_default(), Some(row.last));
+                    if runner.is_full(most_ops, most_bytes) {
+                        break;
+                    }
+                    continue;
+                }
+                one_by_one = row.len();
+            }
+            (rest, one_by_one) = (behind, one_by_one.saturating_sub(1));
             let (start, mut is_answered, mut outcomes) = (reply.len(), true, None);
             match &job.work {
                 Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
@@ -254,7 +273,7 @@ impl Engine {
             runner.serve_waiters(dbs_are_others)?;
             let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(start..reply.len()) } else { Product::Wait });
             done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
-            if runner.transaction.pending_ops() > most_ops || runner.transaction.pending_bytes() > most_bytes {
+            if runner.is_full(most_ops, most_bytes) {
                 break;
             }
         }
@@ -474,7 +493,7 @@ pub(super) struct Runner<'e, 's> {
     pub(super) layout: &'e dyn Layout,
     environment: &'e mut dyn Environment,
     pub(super) catalog: &'e mut Catalog,
-    versions: &'e mut Versions,
+    pub(super) versions: &'e mut Versions,
     pub(super) server: &'e mut Server,
     /// As in [`Db`], as is the next one.
     now_ms: u64,
@@ -488,7 +507,7 @@ pub(super) struct Runner<'e, 's> {
     /// The replies to waiters, by ticket, for when the transaction is committed.
     pub(super) served: BTreeMap<u64, Vec<u8>>,
     /// What the command that runs does to keys.
-    events: Events,
+    pub(super) events: Events,
     /// What the job that runs sends.
     pub(super) messages: Vec<Message>,
 }
@@ -504,7 +523,7 @@ impl<'s> Runner<'_, 's> {
         let (db, server) = self.db(call.db);
         let mut context = Context { args: &call.args, db, server };
         let result = match call.command.run {
-            Run::Data(run) => run(&mut context, reply).map(|()| None),
+            Run::Data(run) | Run::DataInRows(run, _) => run(&mut context, reply).map(|()| None),
             Run::Blocking(run) => run(&mut context, reply),
             Run::Session(_) | Run::Subscription(_) | Run::Transaction(_) | Run::Container => Ok(None),
         };
@@ -523,6 +542,11 @@ impl<'s> Runner<'_, 's> {
         };
         self.take_events();
         Ok(wait)
+    }
+
+    /// Whether there is as much to commit as should be at once.
+    fn is_full(&self, most_ops: usize, most_bytes: usize) -> bool {
+        self.transaction.pending_ops() > most_ops || self.transaction.pending_bytes() > most_bytes
     }
 
     /// Has the events of what has run told.

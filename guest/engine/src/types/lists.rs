@@ -85,15 +85,34 @@ pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMu
 /// # Errors
 /// See the module; `ERR list index overflow` where the end has no room left, after about 2⁶³ pushes.
 pub fn push(db: &mut Db, at: &KeyAt, end: End, new: &[Bytes]) -> Result<u64> {
+    let mut length = 0;
+    push_each(db, at, end, std::iter::once(new), |count| length = count)?;
+    Ok(length)
+}
+
+/// As [`push`] for each of `pushes`, one after the other; `pushed` is told the length behind each. The head is written once.
+///
+/// # Errors
+/// As [`push`]: then some elements may be there, and the head is as before.
+pub fn push_each<'n>(
+    db: &mut Db,
+    at: &KeyAt,
+    end: End,
+    pushes: impl Iterator<Item = &'n [Bytes]>,
+    mut pushed: impl FnMut(u64),
+) -> Result<()> {
     let found = find(db, at)?;
-    let (old, list) = match &found {
+    let (old, mut list) = match &found {
         Some((old, list)) => (Some(old), *list),
         None => (None, db.new_collection(at, Kind::List)?),
     };
-    let list = append(db, at, list, end, new)?;
+    for new in pushes {
+        list = append(db, at, list, end, new)?;
+        pushed(list.count);
+    }
     write(db, at, old, list)?;
     db.notify(Classes::LIST, push_event(end), at);
-    Ok(list.count)
+    Ok(())
 }
 
 /// As [`push`], but only to a list that exists; returns 0 where there is none.

@@ -1,0 +1,116 @@
+//! Calls in a row: what pipelines do to one key by the same command, over and over, is run as one where the command has a handler for that.
+
+use super::plan::{Call, Job, Work};
+use super::run::{Done, Product, Runner};
+use crate::command::{Context, Run, RowHandler};
+use crate::error::{Error, Result};
+use crate::resp::reply::Reply;
+use bytes::Bytes;
+
+/// What is run as one has arguments of no more bytes than this, behind its first call.
+const MAX_ROW_BYTES: usize = 64 << 10;
+
+/// Several calls of one command on one key.
+pub struct Row<'j> {
+    handler: RowHandler,
+    first: &'j Call,
+    jobs: &'j [Job],
+    /// The call that its last job makes.
+    pub last: &'j Call,
+}
+
+impl<'j> Row<'j> {
+    /// The row that these jobs begin with, behind the call `last`; `None` where the first job is not like the one behind it.
+    pub fn at_the_front_of(jobs: &'j [Job], last: Option<&'j Call>) -> Option<Self> {
+        let first = call_of(jobs.first()?, last)?;
+        let Run::DataInRows(_, handler) = first.command.run else { return None };
+        let mut row = Self { handler, first, jobs: &[], last: first };
+        let (mut length, mut bytes) = (0, 0);
+        for job in jobs {
+            let Some(call) = call_of(job, Some(row.last)).filter(|call| row.takes(call)) else { break };
+            bytes += call.args.iter().map(Bytes::len).sum::<usize>();
+            if bytes > MAX_ROW_BYTES && length > 0 {
+                break;
+            }
+            length += 1;
+            row.last = call;
+        }
+        row.jobs = jobs.get(..length).filter(|jobs| jobs.len() > 1)?;
+        Some(row)
+    }
+
+    fn takes(&self, call: &Call) -> bool {
+        std::ptr::eq(call, self.last)
+            || std::ptr::eq(call.command, self.first.command)
+                && (call.db, call.protocol) == (self.first.db, self.first.protocol)
+                && key(&call.args) == key(&self.first.args)
+    }
+
+    /// How many calls it is.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &'j Call> {
+        let mut last = self.first;
+        self.jobs.iter().map(move |job| {
+            last = call_of(job, Some(last)).unwrap_or(last);
+            last
+        })
+    }
+}
+
+/// The call that a job makes, behind the call `last`.
+fn call_of<'j>(job: &'j Job, last: Option<&'j Call>) -> Option<&'j Call> {
+    match &job.work {
+        Work::Call(call) => Some(call),
+        Work::Again => last,
+        _ => None,
+    }
+}
+
+fn key(args: &[Bytes]) -> Option<&Bytes> {
+    args.get(1)
+}
+
+impl Runner<'_, '_> {
+    /// Whether nothing is to happen between the calls of a row: nobody hears of their events, and nobody waits for what they make.
+    pub(super) fn may_run_rows(&self) -> bool {
+        !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
+    }
+
+    /// Runs a row. False where one of the calls fails: then nothing has happened, and they are to be run one by one.
+    pub(super) fn run_row(&mut self, row: &Row<'_>, reply: &mut Reply, done: &mut Vec<Done>) -> Result<bool> {
+        reply.set_protocol(row.first.protocol);
+        self.events.reads_only = false;
+        let (savepoint, start, versions, place) = (self.transaction.savepoint(), reply.len(), *self.versions, self.named.place());
+        let before = done.len();
+        let mut from = start;
+        let mut answered = |end| {
+            let reply = std::mem::replace(&mut from, end)..end;
+            done.push(Done { product: Product::Reply(reply), messages: Vec::new() });
+        };
+        let (db, server) = self.db(row.first.db);
+        let mut context = Context { args: &row.first.args, db, server };
+        match (row.handler)(&mut context, &mut row.calls().map(|call| call.args.as_slice()), reply, &mut answered) {
+            Ok(()) => {
+                // The keys of those behind the first have been named, too.
+                for job in row.jobs.get(1..).unwrap_or_default() {
+                    if let Work::Call(call) = &job.work {
+                        key(&call.args).map(|key| context.db.at(key)).transpose()?;
+                    }
+                }
+                Ok(true)
+            }
+            Err(error) if error.is_transient() || error == Error::OutOfVersions => Err(error),
+            Err(_) => {
+                self.transaction.undo_to(savepoint);
+                *self.versions = versions;
+                self.named.go_back(place);
+                reply.truncate(start);
+                done.truncate(before);
+                Ok(false)
+            }
+        }
+    }
+}
