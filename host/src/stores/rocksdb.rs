@@ -21,6 +21,7 @@ mod neighbours;
 mod options;
 mod orders;
 mod question;
+mod raw_batch;
 mod reclaim;
 mod recognition;
 mod record_cache;

@@ -3,7 +3,8 @@
 use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
-use super::late::{HEADER_BYTES, LateWriter};
+use super::late::LateWriter;
+use super::raw_batch::RawBatch;
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
 use super::{LIMITS, Shared, read_error};
@@ -25,7 +26,7 @@ struct Writes<'b> {
 }
 
 /// One for each database of a store; most have one.
-type Batches = SmallVec<[WriteBatch; 1]>;
+type Batches = SmallVec<[RawBatch; 1]>;
 
 impl State<'_> {
     /// Writes the batch of a transaction.
@@ -117,9 +118,9 @@ impl State<'_> {
 
     /// The batch in RocksDB's form, and the ranges that it deletes.
     fn writes<'b>(&self, batch: &'b Batch) -> Result<Writes<'b>, StoreError> {
-        // RocksDB's form is the shorter one, but for its header: a batch that has this room does not grow on the way.
-        let room = if self.shared.databases.len() == 1 { HEADER_BYTES + batch.as_bytes().len() } else { HEADER_BYTES };
-        let batches = self.shared.databases.iter().map(|_| WriteBatch::with_capacity_bytes(room)).collect();
+        // RocksDB's form is the shorter one: a batch that has this room does not grow on the way.
+        let room = if self.shared.databases.len() == 1 { batch.as_bytes().len() } else { 0 };
+        let batches = self.shared.databases.iter().map(|_| RawBatch::with_room(room)).collect();
         let mut writes = Writes { batches, deleted: Vec::new(), deletes_ranges: false, changes: SmallVec::new() };
         for op in batch.ops() {
             let op = op?;
@@ -131,20 +132,20 @@ impl State<'_> {
                 writes.changes.push(change(space, keyspace.filter_prefix.is_some(), &op));
             }
             match op {
-                BatchOp::Put { key, value, .. } => out.put_cf(family, key, value),
-                BatchOp::Delete { key, .. } => out.delete_cf(family, key),
+                BatchOp::Put { key, value, .. } => out.put(family, key, value),
+                BatchOp::Delete { key, .. } => out.delete(family, key),
                 BatchOp::DeleteRange { keyspace: number, start, end } => {
                     writes.deletes_ranges = true;
                     let last = if end.is_empty() { self.last_key(keyspace, number, batch)? } else { None };
                     let end = last.as_deref().unwrap_or(end);
                     // RocksDB refuses ranges that end before they start.
                     if !end.is_empty() && (start.is_empty() || keyspace.order.compare(start, end).is_lt()) {
-                        out.delete_range_cf(family, start, end);
+                        out.delete_range(family, start, end);
                         let (database, family) = (keyspace.database, keyspace.family_name.clone());
                         writes.deleted.push(Deleted { database, family, start: start.to_vec(), end: end.to_vec() });
                     }
                     if let Some(last) = last.filter(|last| start.is_empty() || keyspace.order.compare(start, last).is_le()) {
-                        out.delete_cf(family, last);
+                        out.delete(family, &last);
                     }
                 }
             }
@@ -158,7 +159,7 @@ impl State<'_> {
         if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
             let mut read = ReadOptions::default();
             read.set_total_order_seek(true);
-            let mut records = db.raw_iterator_cf_opt(family, read);
+            let mut records = db.raw_iterator_cf_opt(&family.handle, read);
             records.seek_to_last();
             records.status().map_err(|error| read_error(&error))?;
             last = records.key().map(<[u8]>::to_vec);
@@ -181,7 +182,7 @@ impl Shared {
     /// Writes what each database is to get, whole or not at all across crashes.
     fn write(&self, batches: Batches) -> Result<(), StoreError> {
         let filled = self.databases.iter().zip(batches).filter(|(_, batch)| !batch.is_empty());
-        let mut writes: SmallVec<[(&Database, WriteBatch); 1]> = filled.collect();
+        let mut writes: SmallVec<[(&Database, RawBatch); 1]> = filled.collect();
         let journaled = writes.len() > 1;
         if journaled {
             self.write_journal(&writes)?;
@@ -190,7 +191,7 @@ impl Shared {
             let Some(db) = database.get() else { continue };
             // A late commit may have failed by now, whose records this one was made from.
             self.check_poison()?;
-            db.write_opt(batch, &self.write).map_err(|error| self.poison(error.as_ref()))?;
+            db.write_opt(batch.to_batch(), &self.write).map_err(|error| self.poison(error.as_ref()))?;
         }
         if journaled {
             // One that stays is harmless: the sequence numbers tell that its parts have been written.
@@ -199,11 +200,11 @@ impl Shared {
         Ok(())
     }
 
-    fn write_journal(&self, writes: &[(&Database, WriteBatch)]) -> Result<(), StoreError> {
-        let part = |(database, batch): &(&Database, WriteBatch)| Part {
+    fn write_journal(&self, writes: &[(&Database, RawBatch)]) -> Result<(), StoreError> {
+        let part = |(database, batch): &(&Database, RawBatch)| Part {
             folder: database.folder().to_owned(),
             sequence: database.get().map_or(0, |db| db.latest_sequence_number()),
-            batch: batch.data().to_vec(),
+            batch: batch.as_bytes().to_vec(),
         };
         let parts: Vec<Part> = writes.iter().map(part).collect();
         let written = journal::write(&self.path, &parts, self.must_sync());

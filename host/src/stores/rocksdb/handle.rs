@@ -1,6 +1,7 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
 use super::late::LateWriter;
+use super::raw_batch::Family;
 use super::records::Name;
 use super::{Db, Inner, LIMITS, Shared, neighbours, options, read_error};
 use crate::stores::locks::Held;
@@ -63,7 +64,7 @@ pub(super) struct OpenKeyspace<'db> {
     pub database: usize,
     pub family_name: String,
     /// `None` where it was not there when the transaction began: there are no records.
-    pub family: Option<Arc<BoundColumnFamily<'db>>>,
+    pub family: Option<Family<'db>>,
     pub filter_prefix: Option<usize>,
     /// Its number in the cache of records. Only byte order says by the bytes alone which keys are the same.
     pub cached: Option<u32>,
@@ -101,7 +102,7 @@ impl<'db> State<'db> {
                     order,
                     database: at,
                     family_name: family.to_owned(),
-                    family: database.family(family),
+                    family: database.family(family).map(Family::new),
                     filter_prefix: options::filter_prefix(layout, name),
                     cached: cache.map(|cache| cache.space(at, family)),
                 });
@@ -115,14 +116,15 @@ impl<'db> State<'db> {
     pub fn create(&mut self, keyspace: Keyspace) -> Result<(), StoreError> {
         let open = usize::try_from(keyspace.0).ok().and_then(|at| self.keyspaces.get_mut(at));
         let Some(open) = open else { return Ok(()) };
-        open.family = Some(self.shared.create(open.database, &open.family_name, open.order)?);
+        open.family = Some(Family::new(self.shared.create(open.database, &open.family_name, open.order)?));
         Ok(())
     }
 
     /// Looks for the keyspaces that were not there: others may have created them.
     fn find_created(&mut self) {
         for keyspace in self.keyspaces.iter_mut().filter(|keyspace| keyspace.family.is_none()) {
-            keyspace.family = self.shared.databases.get(keyspace.database).and_then(|database| database.family(&keyspace.family_name));
+            let database = self.shared.databases.get(keyspace.database);
+            keyspace.family = database.and_then(|database| database.family(&keyspace.family_name)).map(Family::new);
         }
     }
 
@@ -144,7 +146,7 @@ impl<'db> State<'db> {
     }
 
     fn view_in<'s>(&'s self, db: &'db Db, keyspace: &'s OpenKeyspace<'db>) -> Option<View<'s, 'db>> {
-        let family = keyspace.family.as_ref()?;
+        let family = &keyspace.family.as_ref()?.handle;
         let mut read = ReadOptions::default();
         if !self.snapshots.is_empty() {
             read.set_snapshot(self.snapshots.get(keyspace.database)?.as_ref()?);

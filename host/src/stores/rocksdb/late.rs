@@ -7,9 +7,9 @@
 //! it. Where a write fails, the store is poisoned as by any other, and the cache forgets what it holds.
 
 use super::Shared;
+use super::raw_batch::RawBatch;
 use super::record_cache::Change;
 use parking_lot::{Condvar, Mutex};
-use rocksdb::WriteBatch;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -17,16 +17,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 /// Fewer operations are written in less time than it takes to wake a thread.
-const LEAST_OPERATIONS: u64 = 32;
+const LEAST_OPERATIONS: u32 = 32;
 /// So many operations are worth a write of their own: it costs some 10 us, whatever is in it.
-const ENOUGH_OPERATIONS: u64 = 256;
+const ENOUGH_OPERATIONS: u32 = 256;
 /// And so many bytes.
 const ENOUGH_BYTES: usize = 64 << 10;
 /// How many batches wait for the one that is being written: one that is ready when it is done.
 const MOST_WAITING: usize = 1;
-/// What RocksDB's form of a batch begins with: a sequence number, which a write gives, and from [`COUNT_AT`] on how many operations there are.
-pub const HEADER_BYTES: usize = 12;
-const COUNT_AT: usize = 8;
 
 /// The writes that are on their way to a database: they have numbers, and are done in their order.
 #[derive(Default)]
@@ -181,7 +178,7 @@ impl LateWriter {
     }
 
     /// Has a batch written behind those before it, of records that have these hashes.
-    pub fn write(&mut self, batch: &WriteBatch, mut hashes: Vec<u64>) {
+    pub fn write(&mut self, batch: &RawBatch, mut hashes: Vec<u64>) {
         let Some(database) = self.shared.databases.first() else { return };
         let on_their_way = &database.on_their_way;
         while self.lately.front().is_some_and(|(number, _)| on_their_way.is_done(*number)) {
@@ -190,9 +187,9 @@ impl LateWriter {
         hashes.sort_unstable();
         let mut gathered = on_their_way.gathered.lock();
         let write = gathered.get_or_insert_with(|| Write::new(&self.shared, on_their_way.add()));
-        write.add(batch);
+        write.batch.append(batch);
         self.lately.push_back((write.number, hashes));
-        let enough = gathered.take_if(|write| write.operations >= ENOUGH_OPERATIONS || write.bytes.len() >= ENOUGH_BYTES);
+        let enough = gathered.take_if(|write| write.batch.operations() >= ENOUGH_OPERATIONS || write.batch.as_bytes().len() >= ENOUGH_BYTES);
         drop(gathered);
         if let Some(write) = enough {
             // Where the thread has gone, the write says so when it is dropped.
@@ -203,7 +200,7 @@ impl LateWriter {
     /// Has what is gathered written, if waking the thread is worth it. Returns the number of the last write.
     pub fn hand_over(&self) -> u64 {
         let Some(on_their_way) = self.shared.databases.first().map(|database| &database.on_their_way) else { return 0 };
-        let gathered = on_their_way.gathered.lock().take_if(|write| write.operations >= LEAST_OPERATIONS);
+        let gathered = on_their_way.gathered.lock().take_if(|write| write.batch.operations() >= LEAST_OPERATIONS);
         let number = on_their_way.given();
         if let Some(write) = gathered {
             self.queue.add(write);
@@ -224,39 +221,24 @@ impl Drop for LateWriter {
 struct Write {
     shared: Arc<Shared>,
     number: u64,
-    /// Their operations in RocksDB's form, behind a header.
-    bytes: Vec<u8>,
-    operations: u64,
+    batch: RawBatch,
     /// It was written, or the store knows that it was not.
     is_over: bool,
 }
 
 impl Write {
     fn new(shared: &Arc<Shared>, number: u64) -> Self {
-        Self { shared: Arc::clone(shared), number, bytes: vec![0; HEADER_BYTES], operations: 0, is_over: false }
-    }
-
-    /// Adds a commit behind those before it.
-    fn add(&mut self, batch: &WriteBatch) {
-        self.bytes.extend_from_slice(batch.data().get(HEADER_BYTES..).unwrap_or_default());
-        self.operations += u64::try_from(batch.len()).unwrap_or(u64::MAX);
-    }
-
-    /// All of them as one batch; `None` where they are too many.
-    fn batch(&mut self) -> Option<WriteBatch> {
-        let count = u32::try_from(self.operations).ok()?.to_le_bytes();
-        self.bytes.get_mut(COUNT_AT..HEADER_BYTES)?.copy_from_slice(&count);
-        Some(WriteBatch::from_data(&self.bytes))
+        Self { shared: Arc::clone(shared), number, batch: RawBatch::with_room(0), is_over: false }
     }
 
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let Some(database) = shared.databases.first() else { return };
         database.on_their_way.wait_for(self.number - 1);
-        let written = match (shared.poison.get(), database.get_at_once(), self.batch()) {
-            (Some(text), ..) => Err(text.clone()),
-            (None, Some(db), Some(batch)) => db.write_opt(batch, &shared.write).map_err(String::from),
-            _ => Err("too many operations at once".to_owned()),
+        let written = match (shared.poison.get(), database.get_at_once()) {
+            (Some(text), _) => Err(text.clone()),
+            (None, Some(db)) => db.write_opt(self.batch.to_batch(), &shared.write).map_err(String::from),
+            (None, None) => Err("the database is gone".to_owned()),
         };
         if let Err(error) = written {
             shared.fail_late(&error);
