@@ -305,7 +305,7 @@ impl Workspace<'_, '_> {
             }
             Value::List(items) => {
                 for item in slice(items, &part) {
-                    collection = layout.lists().push(transaction, at, &collection, End::Tail, item.clone())?;
+                    layout.lists().push(transaction, at, &mut collection, End::Tail, item.clone())?;
                 }
             }
             Value::Set(members) => {

@@ -123,12 +123,13 @@ impl Reply {
 
     /// An integer.
     pub fn integer(&mut self, number: i64) {
+        self.make_room(MAX_FRAME_BYTES);
         self.header(b':', number);
     }
 
     /// A bulk string.
     pub fn bulk(&mut self, data: &[u8]) {
-        self.bytes.reserve(data.len().saturating_add(MAX_FRAME_BYTES));
+        self.make_room(data.len().saturating_add(MAX_FRAME_BYTES));
         self.header(b'$', data.len());
         self.bytes.extend_from_slice(data);
         self.bytes.extend_from_slice(b"\r\n");
@@ -269,6 +270,21 @@ impl Reply {
         if let Some(tail) = self.bytes.get_mut(at..) {
             tail.rotate_left(values);
         }
+    }
+
+    /// Room for so many bytes more.
+    #[inline(always)]
+    fn make_room(&mut self, bytes: usize) {
+        if self.bytes.capacity().wrapping_sub(self.bytes.len()) < bytes {
+            self.grow(bytes);
+        }
+    }
+
+    // Within loops over elements it would take their registers.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
     }
 
     fn map_header(&self, pairs: usize) -> (u8, usize) {

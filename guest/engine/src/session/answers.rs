@@ -2,6 +2,33 @@
 
 use super::Answer;
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Replies to one delivery that lie one behind the other, on their way to its answer.
+#[derive(Default)]
+pub struct Together {
+    delivery: usize,
+    replies: Range<usize>,
+}
+
+impl Together {
+    /// Adds a reply of `replies`. Those before it go to their answer, where it is not to the same delivery.
+    pub fn add(&mut self, delivery: usize, reply: Range<usize>, replies: &[u8], answers: &mut Answers) {
+        if delivery != self.delivery || reply.start != self.replies.end {
+            self.hand_out(replies, answers);
+            (self.delivery, self.replies.start) = (delivery, reply.start);
+        }
+        self.replies.end = reply.end;
+    }
+
+    /// Gives those there are to their answer.
+    pub fn hand_out(&mut self, replies: &[u8], answers: &mut Answers) {
+        let together = std::mem::take(&mut self.replies);
+        if let Some(answer) = answers.at(self.delivery).filter(|_| !together.is_empty()) {
+            answer.take(0, replies.get(together).unwrap_or_default(), false);
+        }
+    }
+}
 
 /// Answers, found by the position of their delivery or by their connection.
 pub struct Answers {

@@ -31,7 +31,7 @@ use crate::resp::request::{Parsed, RequestLimits, parse_request_into};
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::transaction::{Censuses, Memory};
-use answers::Answers;
+use answers::{Answers, Together};
 use blocking::Waiters;
 use bytes::{Buf, Bytes};
 use connection::Connections;
@@ -449,7 +449,15 @@ impl Engine {
             answer.output = replies;
         } else {
             make_room(group, &done, answers);
+            let mut together = Together::default();
             for (job, Done { product, messages }) in group.iter().zip(done) {
+                if let (Product::Reply(reply), Work::Call(_) | Work::Again, false) = (&product, &job.work, job.silent)
+                    && messages.is_empty()
+                {
+                    together.add(job.delivery, reply.clone(), &replies, answers);
+                    continue;
+                }
+                together.hand_out(&replies, answers);
                 if let Some(answer) = answers.at(job.delivery) {
                     match (product, &job.work) {
                         (Product::Reply(reply), work) => {
@@ -463,6 +471,7 @@ impl Engine {
                 }
                 bytes += self.send(&messages, answers);
             }
+            together.hand_out(&replies, answers);
         }
         let jobs = group.len();
         group.drain(..).for_each(|job| self.keep_args(job));

@@ -163,7 +163,7 @@ fn copy_records(db: &mut Db, from: &KeyAt, source: &Collection, to: &KeyAt, mut 
     if source.kind == Kind::List {
         let mut walk = layout.lists().walk(from, source, 0..source.count, Direction::Forward, source.count)?;
         while let Some((_, element)) = walk.next(db.transaction)? {
-            target = layout.lists().push(db.transaction, to, &target, End::Tail, element)?;
+            layout.lists().push(db.transaction, to, &mut target, End::Tail, element)?;
         }
         return Ok(target);
     }

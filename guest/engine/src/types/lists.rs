@@ -107,7 +107,7 @@ pub fn push_each<'n>(
         None => (None, db.new_collection(at, Kind::List)?),
     };
     for new in pushes {
-        list = append(db, at, list, end, new)?;
+        append(db, at, &mut list, end, new)?;
         pushed(list.count);
     }
     write(db, at, old, list)?;
@@ -135,8 +135,8 @@ pub fn replace(db: &mut Db, at: &KeyAt, elements: &[Bytes], event: &'static str)
         return db.remove_in_place_of(at, Kind::List).map(|_| ());
     }
     let old = db.find_in_place_of(at, Kind::List)?;
-    let list = db.replacement(at, old.as_ref(), Kind::List)?;
-    let list = append(db, at, list, End::Tail, elements)?;
+    let mut list = db.replacement(at, old.as_ref(), Kind::List)?;
+    append(db, at, &mut list, End::Tail, elements)?;
     db.write(at, old.as_ref(), Some(&Meta { expire_at_ms: None, body: Body::Collection(list) }))?;
     db.notify(Classes::LIST, event, at);
     Ok(())
@@ -199,8 +199,8 @@ fn rotate(db: &mut Db, at: &KeyAt, (old, list): (&Meta, Collection), from: End, 
         write(db, at, Some(old), list)?;
         return Ok(Some(only));
     }
-    let (moved, rest) = take(db, at, &list, from, 1)?;
-    let rotated = append(db, at, rest, to, &moved)?;
+    let (moved, mut rotated) = take(db, at, &list, from, 1)?;
+    append(db, at, &mut rotated, to, &moved)?;
     write(db, at, Some(old), rotated)?;
     Ok(moved.into_iter().next())
 }
@@ -340,12 +340,12 @@ fn write(db: &mut Db, at: &KeyAt, old: Option<&Meta>, list: Collection) -> Resul
     db.write_collection(at, old, list)
 }
 
-/// Adds elements one after the other at an end. Returns the longer list.
-fn append(db: &mut Db, at: &KeyAt, mut list: Collection, end: End, new: &[Bytes]) -> Result<Collection> {
+/// Adds elements one after the other at an end.
+fn append(db: &mut Db, at: &KeyAt, list: &mut Collection, end: End, new: &[Bytes]) -> Result<()> {
     for element in new {
-        list = db.layout.lists().push(db.transaction, at, &list, end, element.clone())?;
+        db.layout.lists().push(db.transaction, at, list, end, element.clone())?;
     }
-    Ok(list)
+    Ok(())
 }
 
 /// Takes up to `count` elements from an end. Returns them, the outermost first, and the list without them.

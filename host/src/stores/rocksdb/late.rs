@@ -10,6 +10,7 @@ use super::Shared;
 use super::raw_batch::RawBatch;
 use super::record_cache::Change;
 use parking_lot::{Condvar, Mutex};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -145,8 +146,23 @@ pub struct LateWriter {
     shared: Arc<Shared>,
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
-    /// Writes that were on their way lately: their numbers, and the hashes of their records, in order.
-    lately: VecDeque<(u64, Vec<u64>)>,
+    /// Writes that were on their way lately: their numbers, and what they write.
+    lately: VecDeque<(u64, RefCell<Hashes>)>,
+}
+
+/// The hashes of records, brought into order when one is asked for: those who only write never ask.
+struct Hashes {
+    list: Vec<u64>,
+    are_sorted: bool,
+}
+
+impl Hashes {
+    fn has(&mut self, hash: u64) -> bool {
+        if !std::mem::replace(&mut self.are_sorted, true) {
+            self.list.sort_unstable();
+        }
+        self.list.binary_search(&hash).is_ok()
+    }
 }
 
 impl LateWriter {
@@ -174,21 +190,20 @@ impl LateWriter {
     /// Whether the record of that hash may be among what is on its way.
     pub fn is_on_its_way(&self, hash: u64) -> bool {
         let Some(database) = self.shared.databases.first() else { return false };
-        self.lately.iter().any(|(number, hashes)| !database.on_their_way.is_done(*number) && hashes.binary_search(&hash).is_ok())
+        self.lately.iter().any(|(number, hashes)| !database.on_their_way.is_done(*number) && hashes.borrow_mut().has(hash))
     }
 
     /// Has a batch written behind those before it, of records that have these hashes.
-    pub fn write(&mut self, batch: &RawBatch, mut hashes: Vec<u64>) {
+    pub fn write(&mut self, batch: &RawBatch, hashes: Vec<u64>) {
         let Some(database) = self.shared.databases.first() else { return };
         let on_their_way = &database.on_their_way;
         while self.lately.front().is_some_and(|(number, _)| on_their_way.is_done(*number)) {
             self.lately.pop_front();
         }
-        hashes.sort_unstable();
         let mut gathered = on_their_way.gathered.lock();
         let write = gathered.get_or_insert_with(|| Write::new(&self.shared, on_their_way.add()));
         write.batch.append(batch);
-        self.lately.push_back((write.number, hashes));
+        self.lately.push_back((write.number, RefCell::new(Hashes { list: hashes, are_sorted: false })));
         let enough = gathered.take_if(|write| write.batch.operations() >= ENOUGH_OPERATIONS || write.batch.as_bytes().len() >= ENOUGH_BYTES);
         drop(gathered);
         if let Some(write) = enough {

@@ -28,7 +28,7 @@ impl ListAlgorithm for NoLists {
         Err(NO_LISTS)
     }
 
-    fn push(&self, _: &mut Transaction<'_>, _: &KeyAt, _: &Collection, _: End, _: Bytes) -> Result<Collection> {
+    fn push(&self, _: &mut Transaction<'_>, _: &KeyAt, _: &mut Collection, _: End, _: Bytes) -> Result<()> {
         Err(NO_LISTS)
     }
 

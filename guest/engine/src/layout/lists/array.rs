@@ -92,14 +92,16 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         Ok(transaction.put(keyspace, key, element)?)
     }
 
-    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, end: End, element: Bytes) -> Result<Collection> {
-        let longer = grown(list, end)?;
-        let rank = match end {
-            End::Head => 0,
-            End::Tail => list.count,
+    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &mut Collection, end: End, element: Bytes) -> Result<()> {
+        let (head, count) = grown_bounds(list, end)?;
+        let index = match end {
+            End::Head => head,
+            End::Tail => within(head.checked_add(list.count))?,
         };
-        self.put(transaction, at, &longer, rank, element)?;
-        Ok(longer)
+        let (keyspace, key) = self.element(at, list.version, index);
+        transaction.put(keyspace, key, element)?;
+        (list.list, list.count) = (ListHead::Array { head }, count);
+        Ok(())
     }
 
     fn keep(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: Range<u64>) -> Result<Collection> {
@@ -293,6 +295,12 @@ fn within(index: Option<u64>) -> Result<u64> {
 
 /// The head of the list with room for one more at an end.
 fn grown(list: &Collection, end: End) -> Result<Collection> {
+    let (head, count) = grown_bounds(list, end)?;
+    Ok(Collection { list: ListHead::Array { head }, count, ..*list })
+}
+
+/// The index of the first element, and how many there are, of the list with one more at an end.
+fn grown_bounds(list: &Collection, end: End) -> Result<(u64, u64)> {
     let head = head(list)?;
     let head = match end {
         End::Head => within(head.checked_sub(1))?,
@@ -300,7 +308,7 @@ fn grown(list: &Collection, end: End) -> Result<Collection> {
     };
     let count = within(list.count.checked_add(1))?;
     within(head.checked_add(count))?;
-    Ok(Collection { list: ListHead::Array { head }, count, ..*list })
+    Ok((head, count))
 }
 
 /// The head of the part of the list at `ranks`.

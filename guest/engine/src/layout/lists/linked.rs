@@ -193,13 +193,14 @@ impl<R: LinkedRecords> ListAlgorithm for Linked<R> {
         self.0.put_node(transaction, at, list, number, &Node { element, ..node })
     }
 
-    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, end: End, element: Bytes) -> Result<Collection> {
+    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &mut Collection, end: End, element: Bytes) -> Result<()> {
         let Ends { left, right, .. } = Ends::of(list);
         let (previous, next) = match end {
             End::Head => (NONE, left),
             End::Tail => (right, NONE),
         };
-        self.link(transaction, at, list, &Node { previous, next, element })
+        *list = self.link(transaction, at, list, &Node { previous, next, element })?;
+        Ok(())
     }
 
     fn keep(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: Range<u64>) -> Result<Collection> {

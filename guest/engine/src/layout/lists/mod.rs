@@ -113,11 +113,11 @@ pub trait ListAlgorithm {
     /// See the trait.
     fn put(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, rank: u64, element: Bytes) -> Result<()>;
 
-    /// Adds an element at an end.
+    /// Adds an element at an end, and to what the head says.
     ///
     /// # Errors
-    /// See the trait.
-    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, end: End, element: Bytes) -> Result<Collection>;
+    /// See the trait; the head then says what it did.
+    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &mut Collection, end: End, element: Bytes) -> Result<()>;
 
     /// Removes all elements but those at `ranks`, which may be none.
     ///

@@ -121,7 +121,7 @@ impl<R: SpreadRecords> ListAlgorithm for Spread<R> {
         Ok(transaction.put(keyspace, key, self.0.encode_element(&element))?)
     }
 
-    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, end: End, element: Bytes) -> Result<Collection> {
+    fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &mut Collection, end: End, element: Bytes) -> Result<()> {
         let mut bounds = Bounds::of(list)?;
         if list.count != 0 {
             match end {
@@ -130,8 +130,10 @@ impl<R: SpreadRecords> ListAlgorithm for Spread<R> {
             }
         }
         let index = if end == End::Head { bounds.first } else { bounds.last };
+        let count = list.count.checked_add(1).ok_or(INDEX_OVERFLOW)?;
         self.store(transaction, at, index, &element)?;
-        Ok(Collection { list: bounds.head(), count: list.count.checked_add(1).ok_or(INDEX_OVERFLOW)?, ..*list })
+        (list.list, list.count) = (bounds.head(), count);
+        Ok(())
     }
 
     fn keep(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: Range<u64>) -> Result<Collection> {
