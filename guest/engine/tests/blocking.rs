@@ -106,6 +106,16 @@ impl Host {
 }
 
 #[test]
+fn those_who_wait_are_served_between_equal_requests_of_a_pipeline() {
+    let mut host = Host::new();
+    host.send(1, "BLPOP list 0");
+    host.send(2, "BLPOP list 0");
+    // Each of the first two finds the list empty again.
+    assert_eq!(host.ask(3, "LPUSH list a;LPUSH list a;LPUSH list a;LPUSH list a"), ":1 :1 :1 :2");
+    assert_eq!((host.received(1), host.received(2)), ("*2 $4 list $1 a".into(), "*2 $4 list $1 a".into()));
+}
+
+#[test]
 fn what_is_there_is_taken_at_once() {
     let mut host = Host::new();
     host.ask(1, "RPUSH a 1 2 3 4 5 6;ZADD z 1 one 2 two 3 three 4 four");

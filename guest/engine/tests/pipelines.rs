@@ -128,6 +128,20 @@ proptest! {
     }
 }
 
+#[test]
+fn equal_requests_of_a_pipeline_fail_each_for_itself() {
+    let mut client = Client::on(&MemoryStore::with_limits(Limits { read_only: true, ..Limits::NONE }));
+    let alone = client.run_bytes("SET key value");
+    assert!(alone.starts_with(b"-"));
+    assert_eq!(client.run_bytes(&["SET key value"; 5].join("\r\n")), alone.repeat(5));
+    let mut client = Client::on(&MemoryStore::new());
+    client.run("SET key value");
+    let alone = client.run_bytes("LPUSH key element");
+    assert!(alone.starts_with(b"-WRONGTYPE"));
+    assert_eq!(client.run_bytes(&["LPUSH key element"; 5].join("\r\n")), alone.repeat(5));
+    assert_eq!(client.run("GET key"), "$5 value");
+}
+
 /// A request that comes again right behind itself, as pipelines on one counter or one list are: it is prepared and read ahead once.
 #[test]
 fn a_pipeline_of_one_request_reads_what_the_request_reads_alone_and_writes_each_record_once() {

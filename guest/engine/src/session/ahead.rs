@@ -22,11 +22,12 @@ impl Runner<'_, '_> {
     /// Reads the meta records `metas`, and what the jobs, which come behind the call `last`, name beside them.
     pub(super) fn read_ahead<'j>(&mut self, mut last: Option<&'j Call>, jobs: &'j [Job], metas: Vec<RecordKey>) -> Result<()> {
         self.transaction.read_ahead(metas)?;
-        if jobs.len() < 2 && !matches!(jobs, [Job { work: Work::Transaction { .. }, .. }]) {
+        let requests = jobs.iter().map(Job::times).sum();
+        if requests < 2 && !matches!(jobs, [Job { work: Work::Transaction { .. }, .. }]) {
             return Ok(());
         }
-        let (mut parts, mut taken) = (Vec::with_capacity(jobs.len()), Taken::new());
-        if let [Job { work: Work::Again, .. }, ..] = jobs {
+        let (mut parts, mut taken) = (Vec::with_capacity(requests), Taken::new());
+        if let [Job { work: Work::Again(_), .. }, ..] = jobs {
             last.into_iter().for_each(|call| self.add_parts(call, &mut parts, &mut taken));
         }
         for job in jobs {
@@ -35,10 +36,10 @@ impl Runner<'_, '_> {
                     last = Some(call);
                     self.add_parts(call, &mut parts, &mut taken);
                 }
-                Work::Again => {
+                Work::Again(times) => {
                     // The same names have been added; but each one takes another element.
                     let from_end = last.filter(|call| matches!(call.command.parts, Parts::End(_)));
-                    if let Some(call) = from_end {
+                    for call in from_end.into_iter().flat_map(|call| std::iter::repeat_n(call, *times)) {
                         self.named.step_back();
                         self.add_parts(call, &mut parts, &mut taken);
                     }

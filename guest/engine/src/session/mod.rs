@@ -8,6 +8,7 @@ mod ahead;
 mod answers;
 mod blocking;
 mod connection;
+mod group;
 mod peers;
 mod plan;
 mod pubsub;
@@ -26,6 +27,7 @@ pub use server::{Server, Stats, Totals};
 use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
+use crate::events::Classes;
 use crate::layout::{self, Catalog, Layout};
 use crate::resp::request::{Parsed, RequestLimits, parse_request_into};
 use crate::settings::Settings;
@@ -35,6 +37,7 @@ use answers::{Answers, Together};
 use blocking::Waiters;
 use bytes::{Buf, Bytes};
 use connection::Connections;
+use group::Group;
 use peers::Questions;
 use plan::{Call, Job, Planned, Work};
 use pubsub::Push;
@@ -43,6 +46,10 @@ use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
+/// A batch with room for so many operations has room for all that the requests of a group do.
+const ROOMY_OPS: u64 = 1 << 20;
+/// As many bytes.
+const ROOMY_BYTES: u64 = 256 << 20;
 /// Lists with room for more arguments than these are not kept.
 const MAX_SPARE_ARGS: usize = 32;
 /// The replies of one group should not hold more bytes than this.
@@ -150,7 +157,7 @@ pub struct Engine {
     /// What draws from large collections know of them.
     pub(crate) censuses: Censuses,
     /// Between calls: room for the next group.
-    group: Vec<Job>,
+    group: Group,
     /// Empty lists, for the arguments of the next requests.
     spare_args: Vec<Vec<Bytes>>,
 }
@@ -200,7 +207,7 @@ impl Engine {
             happened: Vec::new(),
             memory: None,
             censuses: Censuses::default(),
-            group: Vec::new(),
+            group: Group::default(),
             spare_args: Vec::new(),
         }
     }
@@ -274,7 +281,7 @@ impl Engine {
         self.send(&happened, &mut answers);
         if self.server.peers.exist() {
             let appeared = self.act_on_what_was_heard(now_ms, &mut answers);
-            group.extend(Job::wake(appeared));
+            Job::wake(appeared).into_iter().for_each(|job| group.push(job));
             self.run_answered(now_ms, &mut answers);
         }
         for (position, delivery) in deliveries.iter().enumerate() {
@@ -307,7 +314,7 @@ impl Engine {
     }
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
-    fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Vec<Job>, answers: &mut Answers) {
+    fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Group, answers: &mut Answers) {
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
         while let Some(connection) = self.connections.get(delivery.connection).filter(|connection| !connection.closing) {
@@ -336,7 +343,7 @@ impl Engine {
                         Ok(job) => {
                             self.server.stats.commands_processed += 1;
                             group.push(job);
-                            taken += self.take_the_same_again(&input, used, group);
+                            taken += self.take_again(&input, used, group);
                         }
                         Err(args) => match self.take_other_request(delivery.connection, position, args, used, now_ms, group, answers) {
                             Step::Taken => {}
@@ -349,7 +356,7 @@ impl Engine {
                     }
                     consumed += taken;
                     input.advance(taken.min(input.len()));
-                    if group.len() >= self.group_limit {
+                    if group.requests() >= self.group_limit {
                         self.finish(group, now_ms, answers);
                     }
                 }
@@ -358,27 +365,20 @@ impl Engine {
         if let Some(answer) = answers.at(position) {
             (answer.consumed, answer.needed) = (consumed, needed);
         }
-        if group.len() >= self.group_limit {
+        if group.requests() >= self.group_limit {
             self.finish(group, now_ms, answers);
         }
     }
 
     /// Takes the request of `length` bytes that the input begins with, and that is the last job of the group, as often as it comes again
     /// behind itself. Returns how many bytes that is.
-    fn take_the_same_again(&mut self, input: &[u8], length: usize, group: &mut Vec<Job>) -> usize {
-        let Some((request, mut behind)) = input.split_at_checked(length).filter(|_| length > 0) else { return 0 };
-        let room = self.group_limit.saturating_sub(group.len());
-        let mut times = 0;
-        while times < room
-            && let Some(rest) = behind.strip_prefix(request)
-        {
-            (times, behind) = (times + 1, rest);
-        }
-        if times == 0 {
-            return 0;
-        }
-        let Some(again) = group.last().and_then(Job::again) else { return 0 };
-        group.extend(std::iter::repeat_with(|| again.again()).take(times).flatten());
+    fn take_again(&mut self, input: &[u8], length: usize, group: &mut Group) -> usize {
+        // They are one job where there is nothing to tell between them, and where a batch has room for what they do.
+        let as_one = || {
+            let limits = self.store.limits();
+            self.server.wanted_events() == Classes::NONE && limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
+        };
+        let times = group.take_again(input, length, self.group_limit.saturating_sub(group.requests()), as_one);
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
         times * length
     }
@@ -392,12 +392,12 @@ impl Engine {
         args: Vec<Bytes>,
         length: usize,
         now_ms: u64,
-        group: &mut Vec<Job>,
+        group: &mut Group,
         answers: &mut Answers,
     ) -> Step {
         let notifies = self.server.settings.notify_keyspace_events.tell_anything();
         let Some(connection) = self.connections.get(id) else { return Step::Left { needed: 0 } };
-        let are_waits = || !self.waiters.is_empty() || group.iter().any(Job::may_wait);
+        let are_waits = || !self.waiters.is_empty() || group.jobs().iter().any(Job::may_wait);
         let asks = self.server.peers.exist() && plan::concerns_peers(&args, connection);
         if !group.is_empty() && (asks || plan::must_see_the_outcome_so_far(&args, connection, are_waits, notifies)) {
             self.finish(group, now_ms, answers);
@@ -441,17 +441,17 @@ impl Engine {
     }
 
     /// Runs the group and hands its replies out, behind each one the messages that its job has sent.
-    fn finish(&mut self, group: &mut Vec<Job>, now_ms: u64, answers: &mut Answers) {
-        let Ran { done, replies } = self.run_group(group, now_ms);
-        self.has_committed |= group.iter().any(Job::needs_the_store);
+    fn finish(&mut self, group: &mut Group, now_ms: u64, answers: &mut Answers) {
+        let Ran { done, replies } = self.run_group(group.jobs(), now_ms);
+        self.has_committed |= group.jobs().iter().any(Job::needs_the_store);
         let mut bytes = replies.len();
-        if let Some(answer) = only_answer(group, &done, answers) {
+        if let Some(answer) = only_answer(group.jobs(), &done, answers) {
             answer.output = replies;
         } else {
-            make_room(group, &done, answers);
+            make_room(group.jobs(), &done, answers);
             let mut together = Together::default();
-            for (job, Done { product, messages }) in group.iter().zip(done) {
-                if let (Product::Reply(reply), Work::Call(_) | Work::Again, false) = (&product, &job.work, job.silent)
+            for (job, Done { product, messages }) in group.jobs().iter().zip(done) {
+                if let (Product::Reply(reply), Work::Call(_) | Work::Again(_), false) = (&product, &job.work, job.silent)
                     && messages.is_empty()
                 {
                     together.add(job.delivery, reply.clone(), &replies, answers);
@@ -473,10 +473,10 @@ impl Engine {
             }
             together.hand_out(&replies, answers);
         }
-        let jobs = group.len();
-        group.drain(..).for_each(|job| self.keep_args(job));
+        let requests = group.requests();
+        group.drain().for_each(|job| self.keep_args(job));
         self.has_committed |= bytes > MAX_MESSAGE_BYTES;
-        if let Some(average) = bytes.checked_div(jobs) {
+        if let Some(average) = bytes.checked_div(requests) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
         }

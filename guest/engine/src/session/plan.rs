@@ -44,8 +44,8 @@ pub enum Work {
     },
     /// One command.
     Call(Call),
-    /// The call of the job before it once more: the client has sent the same bytes again.
-    Again,
+    /// The call of the job before it so many times more: the client has sent the same bytes again.
+    Again(usize),
     /// A command that waits where there is nothing to take.
     Blocking(BlockingCall),
     /// EXEC.
@@ -71,11 +71,21 @@ pub enum Work {
 }
 
 impl Job {
-    /// The job once more, where it is a plain call.
+    /// Whether it is a plain call.
+    pub(super) const fn can_run_again(&self) -> bool {
+        matches!(self.work, Work::Call(_) | Work::Again(_))
+    }
+
+    /// The job so many times more, where it is a plain call.
+    pub(super) const fn again(&self, times: usize) -> Self {
+        let Self { delivery, silent, protocol, .. } = *self;
+        Self { delivery, silent, protocol, work: Work::Again(times) }
+    }
+
+    /// How many requests it is.
     #[inline]
-    pub(super) fn again(&self) -> Option<Self> {
-        let Self { delivery, silent, protocol, ref work } = *self;
-        matches!(work, Work::Call(_) | Work::Again).then_some(Self { delivery, silent, protocol, work: Work::Again })
+    pub(super) const fn times(&self) -> usize {
+        if let Work::Again(times) = self.work { times } else { 1 }
     }
 
     /// A job that lets those who wait for these keys look for them; `None` for no keys. It has no reply.
@@ -100,7 +110,7 @@ impl Work {
     pub fn reply(&self) -> Option<&[u8]> {
         match self {
             Self::Answered(reply) | Self::Pushed(reply) | Self::Published { reply, .. } => Some(reply),
-            Self::Call(_) | Self::Again | Self::Blocking(_) | Self::Transaction { .. } => None,
+            Self::Call(_) | Self::Again(_) | Self::Blocking(_) | Self::Transaction { .. } => None,
             Self::Watch { .. } | Self::Wake(_) | Self::Operations(_) => None,
         }
     }
@@ -248,7 +258,7 @@ pub fn concerns_peers(args: &[Bytes], connection: &Connection) -> bool {
 /// would make every command beside it exclusive, too. Messages that are many bytes for all receivers together do not wait for others.
 fn is_alone(work: &Work) -> bool {
     match work {
-        Work::Answered(_) | Work::Pushed(_) | Work::Again | Work::Blocking(_) | Work::Wake(_) => false,
+        Work::Answered(_) | Work::Pushed(_) | Work::Again(_) | Work::Blocking(_) | Work::Wake(_) => false,
         Work::Published { pushes, .. } => pushes.iter().map(Push::len).sum::<usize>() > MAX_MESSAGE_BYTES,
         Work::Watch { .. } => true,
         // INFO counts what was asked before it, and nothing behind it.

@@ -2,7 +2,7 @@
 
 use super::plan::{Call, Job, Work};
 use super::run::{Done, Product, Runner};
-use crate::command::{Context, Run, RowHandler};
+use crate::command::{Context, RowHandler, Run};
 use crate::error::{Error, Result};
 use crate::resp::reply::Reply;
 use bytes::Bytes;
@@ -14,28 +14,29 @@ const MAX_ROW_BYTES: usize = 64 << 10;
 pub struct Row<'j> {
     handler: RowHandler,
     first: &'j Call,
-    jobs: &'j [Job],
+    /// What makes them.
+    pub jobs: &'j [Job],
     /// The call that its last job makes.
     pub last: &'j Call,
 }
 
 impl<'j> Row<'j> {
-    /// The row that these jobs begin with, behind the call `last`; `None` where the first job is not like the one behind it.
+    /// The row that these jobs begin with, behind the call `last`; `None` where the first request is not like the one behind it.
     pub fn at_the_front_of(jobs: &'j [Job], last: Option<&'j Call>) -> Option<Self> {
         let first = call_of(jobs.first()?, last)?;
         let Run::DataInRows(_, handler) = first.command.run else { return None };
         let mut row = Self { handler, first, jobs: &[], last: first };
-        let (mut length, mut bytes) = (0, 0);
+        let (mut length, mut calls, mut bytes) = (0, 0, 0);
         for job in jobs {
             let Some(call) = call_of(job, Some(row.last)).filter(|call| row.takes(call)) else { break };
-            bytes += call.args.iter().map(Bytes::len).sum::<usize>();
+            bytes += job.times() * call.args.iter().map(Bytes::len).sum::<usize>();
             if bytes > MAX_ROW_BYTES && length > 0 {
                 break;
             }
-            length += 1;
+            (length, calls) = (length + 1, calls + job.times());
             row.last = call;
         }
-        row.jobs = jobs.get(..length).filter(|jobs| jobs.len() > 1)?;
+        row.jobs = jobs.get(..length).filter(|_| calls > 1)?;
         Some(row)
     }
 
@@ -46,16 +47,11 @@ impl<'j> Row<'j> {
                 && key(&call.args) == key(&self.first.args)
     }
 
-    /// How many calls it is.
-    pub fn len(&self) -> usize {
-        self.jobs.len()
-    }
-
     fn calls(&self) -> impl Iterator<Item = &'j Call> {
         let mut last = self.first;
-        self.jobs.iter().map(move |job| {
+        self.jobs.iter().flat_map(move |job| {
             last = call_of(job, Some(last)).unwrap_or(last);
-            last
+            std::iter::repeat_n(last, job.times())
         })
     }
 }
@@ -64,7 +60,7 @@ impl<'j> Row<'j> {
 fn call_of<'j>(job: &'j Job, last: Option<&'j Call>) -> Option<&'j Call> {
     match &job.work {
         Work::Call(call) => Some(call),
-        Work::Again => last,
+        Work::Again(_) => last,
         _ => None,
     }
 }
@@ -86,9 +82,15 @@ impl Runner<'_, '_> {
         let (savepoint, start, versions, place) = (self.transaction.savepoint(), reply.len(), *self.versions, self.named.place());
         let before = done.len();
         let mut from = start;
+        let mut times = row.jobs.iter().map(Job::times);
+        let mut left = times.next().unwrap_or(0);
         let mut answered = |end| {
-            let reply = std::mem::replace(&mut from, end)..end;
-            done.push(Done { product: Product::Reply(reply), messages: Vec::new() });
+            left = left.saturating_sub(1);
+            if left == 0 {
+                let product = Product::Reply(std::mem::replace(&mut from, end)..end);
+                done.push(Done { product, messages: Vec::new() });
+                left = times.next().unwrap_or(0);
+            }
         };
         let (db, server) = self.db(row.first.db);
         let mut context = Context { args: &row.first.args, db, server };

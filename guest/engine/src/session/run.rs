@@ -98,7 +98,8 @@ impl Engine {
     /// one, its halves are, down to single jobs.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Ran {
         let mut done = Vec::with_capacity(jobs.len());
-        let mut replies = Reply::with_capacity(Protocol::Resp2, jobs.len().saturating_mul(EXPECTED_REPLY_BYTES));
+        let requests: usize = jobs.iter().map(Job::times).sum();
+        let mut replies = Reply::with_capacity(Protocol::Resp2, requests.saturating_mul(EXPECTED_REPLY_BYTES));
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);
@@ -153,7 +154,7 @@ impl Engine {
         }
         Done::planned(job, replies, |replies| {
             replies.set_protocol(job.protocol);
-            self.server.error(replies, error);
+            (0..job.times()).for_each(|_| self.server.error(replies, error));
         })
     }
 
@@ -226,17 +227,17 @@ impl Engine {
                 && runner.may_run_rows()
                 && let Some(row) = Row::at_the_front_of(rest, last)
             {
-                if matches!(job.work, Work::Again) {
+                if matches!(job.work, Work::Again(_)) {
                     runner.named.step_back();
                 }
                 if runner.run_row(&row, reply, done)? {
-                    (rest, last) = (rest.get(row.len()..).unwrap_or_default(), Some(row.last));
+                    (rest, last) = (rest.get(row.jobs.len()..).unwrap_or_default(), Some(row.last));
                     if runner.is_full(most_ops, most_bytes) {
                         break;
                     }
                     continue;
                 }
-                one_by_one = row.len();
+                one_by_one = row.jobs.len();
             }
             (rest, one_by_one) = (behind, one_by_one.saturating_sub(1));
             let (start, mut is_answered, mut outcomes) = (reply.len(), true, None);
@@ -247,9 +248,13 @@ impl Engine {
                     last = Some(call);
                     runner.call(call, reply)?;
                 }
-                Work::Again => {
-                    runner.named.step_back();
-                    drop(last.map(|call| runner.call(call, reply)).transpose()?);
+                Work::Again(times) => {
+                    for _ in 0..*times {
+                        // Whoever waits for what it has made.
+                        runner.serve_waiters(false)?;
+                        runner.named.step_back();
+                        drop(last.map(|call| runner.call(call, reply)).transpose()?);
+                    }
                 }
                 Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, reply)?,
                 Work::Transaction { parts, watched } => runner.exec(parts, watched, reply)?,
@@ -303,7 +308,7 @@ impl Engine {
             exclusive: false,
             repeats: false,
         };
-        if let [Job { work: Work::Again, .. }, ..] = jobs {
+        if let [Job { work: Work::Again(_), .. }, ..] = jobs {
             last.into_iter().for_each(|call| needs.add_call(call));
         }
         jobs.iter().for_each(|job| needs.add(&job.work));
@@ -429,7 +434,7 @@ impl<'j> Needs<'_, 'j> {
         match work {
             Work::Answered(_) | Work::Pushed(_) | Work::Published { .. } | Work::Watch { .. } => {}
             Work::Call(call) | Work::Blocking(BlockingCall { call, .. }) => self.add_call(call),
-            Work::Again => self.repeats = true,
+            Work::Again(_) => self.repeats = true,
             Work::Transaction { parts, watched } => {
                 parts.iter().for_each(|part| self.add(part));
                 self.others.extend(watched.iter().map(|watched| watched.lock_key.clone()));
@@ -624,7 +629,12 @@ impl<'s> Runner<'_, 's> {
                 // Nothing waits in here: what a blocking command would say where it may not is its reply.
                 Work::Call(call) => drop(self.call(call, reply)?),
                 // A transaction holds no transactions, what it repeats is there again, and no client sends operations or wakes others.
-                Work::Again | Work::Blocking(_) | Work::Transaction { .. } | Work::Watch { .. } | Work::Wake(_) | Work::Operations(_) => {}
+                Work::Again(_)
+                | Work::Blocking(_)
+                | Work::Transaction { .. }
+                | Work::Watch { .. }
+                | Work::Wake(_)
+                | Work::Operations(_) => {}
             }
         }
         Ok(())

@@ -204,7 +204,8 @@ impl LateWriter {
         let write = gathered.get_or_insert_with(|| Write::new(&self.shared, on_their_way.add()));
         write.batch.append(batch);
         self.lately.push_back((write.number, RefCell::new(Hashes { list: hashes, are_sorted: false })));
-        let enough = gathered.take_if(|write| write.batch.operations() >= ENOUGH_OPERATIONS || write.batch.as_bytes().len() >= ENOUGH_BYTES);
+        let enough =
+            gathered.take_if(|write| write.batch.operations() >= ENOUGH_OPERATIONS || write.batch.as_bytes().len() >= ENOUGH_BYTES);
         drop(gathered);
         if let Some(write) = enough {
             // Where the thread has gone, the write says so when it is dropped.

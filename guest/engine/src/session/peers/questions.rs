@@ -5,6 +5,7 @@
 
 use super::super::Engine;
 use super::super::answers::Answers;
+use super::super::group::Group;
 use super::super::plan::Planned;
 use super::PeerMessage;
 use bytes::Bytes;
@@ -89,7 +90,7 @@ impl Engine {
             let position = answers.position_of(connection);
             let planned = self.plan(connection, position, asked.args, asked.length, now_ms);
             if let Planned::Job(job) | Planned::Alone(job) = planned {
-                self.finish(&mut vec![job], now_ms, answers);
+                self.finish(&mut Group::of(job), now_ms, answers);
             }
             self.server.peers.answers.clear();
             if let Some(answer) = answers.at(position) {
