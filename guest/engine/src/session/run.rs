@@ -1,6 +1,7 @@
 //! Running: a group of jobs in one transaction, again where the store asks for it.
 
 use super::blocking::{BlockingCall, Waiters};
+use super::connection::Connections;
 use super::plan::{Call, Job, Watched, Work, last_call};
 use super::pubsub::Push;
 use super::rows::Row;
@@ -160,14 +161,8 @@ impl Engine {
 
     /// Runs jobs, which come behind the call `last`, in one transaction and commits it. Adds what has become of those that it got to, the
     /// first of them at least; after an error that counts for nothing.
-    fn attempt<'j>(
-        &mut self,
-        mut last: Option<&'j Call>,
-        jobs: &'j [Job],
-        now_ms: u64,
-        done: &mut Vec<Done>,
-        reply: &mut Reply,
-    ) -> Result<()> {
+    #[inline(never)]
+    fn attempt<'j>(&mut self, last: Option<&'j Call>, jobs: &'j [Job], now_ms: u64, done: &mut Vec<Done>, reply: &mut Reply) -> Result<()> {
         if !jobs.iter().any(Job::needs_the_store) {
             done.extend(jobs.iter().map(|job| Done::planned(job, reply, |_| ())));
             return Ok(());
@@ -220,68 +215,7 @@ impl Engine {
         };
         runner.read_ahead(last, jobs, ahead)?;
         runner.count_blocked();
-        let (mut rest, mut one_by_one) = (jobs, 0_usize);
-        while let Some((job, behind)) = rest.split_first() {
-            reply.set_protocol(job.protocol);
-            if one_by_one == 0
-                && runner.may_run_rows()
-                && let Some(row) = Row::at_the_front_of(rest, last)
-            {
-                if matches!(job.work, Work::Again(_)) {
-                    runner.named.step_back();
-                }
-                if runner.run_row(&row, reply, done)? {
-                    (rest, last) = (rest.get(row.jobs.len()..).unwrap_or_default(), Some(row.last));
-                    if runner.is_full(most_ops, most_bytes) {
-                        break;
-                    }
-                    continue;
-                }
-                one_by_one = row.jobs.len();
-            }
-            (rest, one_by_one) = (behind, one_by_one.saturating_sub(1));
-            let (start, mut is_answered, mut outcomes) = (reply.len(), true, None);
-            match &job.work {
-                Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
-                Work::Published { reply: answer, pushes } => runner.published(answer, pushes, reply),
-                Work::Call(call) => {
-                    last = Some(call);
-                    runner.call(call, reply)?;
-                }
-                Work::Again(times) => {
-                    for _ in 0..*times {
-                        // Whoever waits for what it has made.
-                        runner.serve_waiters(false)?;
-                        runner.named.step_back();
-                        drop(last.map(|call| runner.call(call, reply)).transpose()?);
-                    }
-                }
-                Work::Blocking(blocking) => is_answered = runner.call_or_park(blocking, reply)?,
-                Work::Transaction { parts, watched } => runner.exec(parts, watched, reply)?,
-                Work::Watch { connection, db, keys } => match runner.watch(*db, keys) {
-                    Ok(mut watched) => {
-                        if let Some(connection) = connections.get(*connection) {
-                            // A key that is watched already stays as it was then.
-                            watched.retain(|new| connection.watched.iter().all(|old| old.lock_key != new.lock_key));
-                            connection.watched.append(&mut watched);
-                            connection.may_have_changed = true;
-                        }
-                        reply.ok();
-                    }
-                    Err(error) if error.is_transient() => return Err(error),
-                    Err(error) => runner.server.error(reply, &error),
-                },
-                Work::Operations(operations) => outcomes = Some(Product::Outcomes(Box::new(runner.operate(operations)?))),
-                Work::Wake(keys) => runner.wake(keys)?,
-            }
-            let dbs_are_others = catalog_before.as_ref().is_some_and(|before| before != runner.catalog);
-            runner.serve_waiters(dbs_are_others)?;
-            let product = outcomes.unwrap_or_else(|| if is_answered { Product::Reply(start..reply.len()) } else { Product::Wait });
-            done.push(Done { product, messages: std::mem::take(&mut runner.messages) });
-            if runner.is_full(most_ops, most_bytes) {
-                break;
-            }
-        }
+        runner.run_jobs(last, jobs, &mut Beside { connections, catalog_before, most_ops, most_bytes }, done, reply)?;
         let Runner { transaction, served, waiters, .. } = runner;
         *memory = Some(transaction.commit_and_recycle()?);
         if !served.is_empty() {
@@ -292,6 +226,7 @@ impl Engine {
 
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
     /// one call to the store, before anything is run.
+    #[inline(never)]
     fn needs_of<'j>(&mut self, last: Option<&'j Call>, jobs: &'j [Job]) -> Result<(Scope, Vec<RecordKey>, Named<'j>, LastFound)> {
         if self.catalog_epoch.is_none() {
             self.load_catalog()?;
@@ -517,7 +452,96 @@ pub(super) struct Runner<'e, 's> {
     pub(super) messages: Vec<Message>,
 }
 
+/// What jobs need to run, beside the runner.
+struct Beside<'e> {
+    connections: &'e mut Connections,
+    /// The catalog before them, where they may change it.
+    catalog_before: Option<Catalog>,
+    /// How much is committed before the others go on.
+    most_ops: usize,
+    most_bytes: usize,
+}
+
 impl<'s> Runner<'_, 's> {
+    /// Runs jobs, which come behind the call `last`, as many as should be committed at once.
+    fn run_jobs<'j>(
+        &mut self,
+        mut last: Option<&'j Call>,
+        jobs: &'j [Job],
+        beside: &mut Beside<'_>,
+        done: &mut Vec<Done>,
+        reply: &mut Reply,
+    ) -> Result<()> {
+        let (mut rest, mut one_by_one) = (jobs, 0_usize);
+        while let Some((job, behind)) = rest.split_first() {
+            reply.set_protocol(job.protocol);
+            let row = if one_by_one == 0 && self.may_run_rows() { Row::at_the_front_of(rest, last) } else { None };
+            if let Some(row) = row {
+                if matches!(job.work, Work::Again(_)) {
+                    self.named.step_back();
+                }
+                if self.run_row(&row, reply, done)? {
+                    (rest, last) = (rest.get(row.jobs.len()..).unwrap_or_default(), Some(row.last));
+                    if self.is_full(beside) {
+                        break;
+                    }
+                    continue;
+                }
+                one_by_one = row.jobs.len();
+            }
+            (rest, one_by_one) = (behind, one_by_one.saturating_sub(1));
+            let product = self.job(job, &mut last, beside, reply)?;
+            let dbs_are_others = beside.catalog_before.as_ref().is_some_and(|before| before != self.catalog);
+            self.serve_waiters(dbs_are_others)?;
+            done.push(Done { product, messages: std::mem::take(&mut self.messages) });
+            if self.is_full(beside) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // Apart, as what most jobs do not need would take the registers of the others.
+    #[inline(never)]
+    fn job<'j>(&mut self, job: &'j Job, last: &mut Option<&'j Call>, beside: &mut Beside<'_>, reply: &mut Reply) -> Result<Product> {
+        let start = reply.len();
+        match &job.work {
+            Work::Call(call) => {
+                *last = Some(call);
+                self.call(call, reply)?;
+            }
+            Work::Again(times) => {
+                for _ in 0..*times {
+                    // Whoever waits for what it has made.
+                    self.serve_waiters(false)?;
+                    self.named.step_back();
+                    drop(last.map(|call| self.call(call, reply)).transpose()?);
+                }
+            }
+            Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
+            Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
+            Work::Blocking(blocking) if !self.call_or_park(blocking, reply)? => return Ok(Product::Wait),
+            Work::Blocking(_) => {}
+            Work::Transaction { parts, watched } => self.exec(parts, watched, reply)?,
+            Work::Watch { connection, db, keys } => match self.watch(*db, keys) {
+                Ok(mut watched) => {
+                    if let Some(connection) = beside.connections.get(*connection) {
+                        // A key that is watched already stays as it was then.
+                        watched.retain(|new| connection.watched.iter().all(|old| old.lock_key != new.lock_key));
+                        connection.watched.append(&mut watched);
+                        connection.may_have_changed = true;
+                    }
+                    reply.ok();
+                }
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => self.server.error(reply, &error),
+            },
+            Work::Operations(operations) => return Ok(Product::Outcomes(Box::new(self.operate(operations)?))),
+            Work::Wake(keys) => self.wake(keys)?,
+        }
+        Ok(Product::Reply(start..reply.len()))
+    }
+
     /// Runs one command. A command that fails has no effect and answers with its error; only what concerns the whole group is
     /// returned as an error. Returns what a blocking command would wait for.
     pub(super) fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<Option<Wait>> {
@@ -550,8 +574,8 @@ impl<'s> Runner<'_, 's> {
     }
 
     /// Whether there is as much to commit as should be at once.
-    fn is_full(&self, most_ops: usize, most_bytes: usize) -> bool {
-        self.transaction.pending_ops() > most_ops || self.transaction.pending_bytes() > most_bytes
+    fn is_full(&self, beside: &Beside<'_>) -> bool {
+        self.transaction.pending_ops() > beside.most_ops || self.transaction.pending_bytes() > beside.most_bytes
     }
 
     /// Has the events of what has run told.
