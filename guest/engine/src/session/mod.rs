@@ -24,6 +24,7 @@ pub use pubsub::{Subscribers, Subscriptions, Topic};
 pub(crate) use run::{Message, VERSION_BLOCK};
 pub use server::{Server, Stats, Totals};
 
+use crate::command::flags::Flags;
 use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
@@ -376,9 +377,16 @@ impl Engine {
         // They are one job where there is nothing to tell between them, and where a batch has room for what they do.
         let as_one = || {
             let limits = self.store.limits();
-            self.server.wanted_events() == Classes::NONE && limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
+            // What only reads leaves nothing to commit on the way.
+            let only_reads =
+                matches!(group.jobs().last().map(|job| &job.work), Some(Work::Call(call)) if call.command.flags.has(Flags::READONLY));
+            only_reads
+                && self.server.wanted_events() == Classes::NONE
+                && limits.max_batch_ops >= ROOMY_OPS
+                && limits.max_batch_bytes >= ROOMY_BYTES
         };
-        let times = group.take_again(input, length, self.group_limit.saturating_sub(group.requests()), as_one);
+        let as_one = as_one();
+        let times = group.take_again(input, length, self.group_limit.saturating_sub(group.requests()), || as_one);
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
         times * length
     }

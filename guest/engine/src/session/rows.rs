@@ -72,7 +72,8 @@ fn key(args: &[Bytes]) -> Option<&Bytes> {
 impl Runner<'_, '_> {
     /// Whether nothing is to happen between the calls of a row: nobody hears of their events, and nobody waits for what they make.
     pub(super) fn may_run_rows(&self) -> bool {
-        !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
+        // Other layouts write more than the head with a push.
+        self.layout.name() == "orbweaver" && !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
     }
 
     /// Runs a row. False where one of the calls fails: then nothing has happened, and they are to be run one by one.
