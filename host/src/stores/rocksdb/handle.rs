@@ -102,7 +102,7 @@ impl<'db> State<'db> {
                     order,
                     database: at,
                     family_name: family.to_owned(),
-                    family: database.family(family).map(Family::new),
+                    family: database.family(family).map(Family::new).transpose()?,
                     filter_prefix: options::filter_prefix(layout, name),
                     cached: cache.map(|cache| cache.space(at, family)),
                 });
@@ -116,16 +116,18 @@ impl<'db> State<'db> {
     pub fn create(&mut self, keyspace: Keyspace) -> Result<(), StoreError> {
         let open = usize::try_from(keyspace.0).ok().and_then(|at| self.keyspaces.get_mut(at));
         let Some(open) = open else { return Ok(()) };
-        open.family = Some(Family::new(self.shared.create(open.database, &open.family_name, open.order)?));
+        open.family = Some(Family::new(self.shared.create(open.database, &open.family_name, open.order)?)?);
         Ok(())
     }
 
     /// Looks for the keyspaces that were not there: others may have created them.
-    fn find_created(&mut self) {
+    fn find_created(&mut self) -> Result<(), StoreError> {
         for keyspace in self.keyspaces.iter_mut().filter(|keyspace| keyspace.family.is_none()) {
             let database = self.shared.databases.get(keyspace.database);
-            keyspace.family = database.and_then(|database| database.family(&keyspace.family_name)).map(Family::new);
+            let family = database.and_then(|database| database.family(&keyspace.family_name));
+            keyspace.family = family.map(Family::new).transpose()?;
         }
+        Ok(())
     }
 
     /// How the transaction's state of a keyspace is read; `None` where it holds nothing because it is not there.
@@ -250,7 +252,7 @@ impl RocksHandle {
     }
 
     /// Takes the state that the transaction reads, and returns the epoch.
-    fn take_state(&mut self, kind: Kind, held: Held) -> u64 {
+    fn take_state(&mut self, kind: Kind, held: Held) -> Result<u64, StoreError> {
         self.session.with_dependent_mut(|_, state| {
             let shared = state.shared;
             // Before the handles are counted: a commit of a handle that comes later is noticed.
@@ -268,9 +270,9 @@ impl RocksHandle {
             if !alone {
                 state.snapshots.extend(shared.databases.iter().map(|database| database.get().map(Db::snapshot)));
             }
-            state.find_created();
+            state.find_created()?;
             self.open = Some(Open { kind, held, last, started });
-            epoch
+            Ok(epoch)
         })
     }
 
@@ -322,7 +324,7 @@ impl Store for RocksHandle {
             return Err(StoreError::ReadOnly);
         }
         let held = shared.locks.acquire(scope);
-        Ok(self.take_state(kind, held))
+        self.take_state(kind, held)
     }
 
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {

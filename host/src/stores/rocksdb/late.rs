@@ -146,7 +146,7 @@ pub struct LateWriter {
     shared: Arc<Shared>,
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
-    /// Writes that were on their way lately: their numbers, and what they write.
+    /// Writes that were on their way lately: their numbers, and the hashes of their records.
     lately: VecDeque<(u64, RefCell<Hashes>)>,
 }
 

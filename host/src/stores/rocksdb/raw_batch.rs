@@ -8,6 +8,7 @@
 //! Integers are little-endian, keys and values behind their lengths (varints). See `db/write_batch.cc` and `db/dbformat.h` of RocksDB, whose
 //! logs have kept this form since it has column families.
 
+use orbweaver_engine::store::StoreError;
 use rocksdb::{BoundColumnFamily, WriteBatch};
 use std::sync::Arc;
 
@@ -28,14 +29,18 @@ pub struct Family<'db> {
 
 impl<'db> Family<'db> {
     /// The library does not tell the number: it is read off what it makes of a delete.
-    pub fn new(handle: Arc<BoundColumnFamily<'db>>) -> Self {
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] where that is none of the two forms: what is written by a wrong number goes to another family.
+    pub fn new(handle: Arc<BoundColumnFamily<'db>>) -> Result<Self, StoreError> {
         let mut batch = WriteBatch::default();
         batch.delete_cf(&handle, b"");
         let number = match batch.data().get(HEADER_BYTES..) {
+            Some([tag, ..]) if *tag == DELETE.0 => 0,
             Some([tag, number @ ..]) if *tag == DELETE.1 => varint(number),
-            _ => 0,
+            _ => return Err(StoreError::Io("this RocksDB writes batches in a form that is not known here".into())),
         };
-        Self { handle, number }
+        Ok(Self { handle, number })
     }
 }
 
@@ -113,7 +118,7 @@ impl RawBatch {
     }
 
     fn string(&mut self, bytes: &[u8]) {
-        // Keys and values of the contract are shorter, which is checked before.
+        // No batch of the contract is longer: its limit is below that.
         self.varint(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.bytes.extend_from_slice(bytes);
     }
@@ -145,14 +150,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut options = Options::default();
         options.create_if_missing(true);
-        let db: DBWithThreadMode<MultiThreaded> = DBWithThreadMode::open(&options, directory.path()).unwrap();
+        let db: DBWithThreadMode<MultiThreaded> = DBWithThreadMode::open_cf(&options, directory.path(), ["default"]).unwrap();
         // Numbers of one byte and of two.
         (0..130).for_each(|number| db.create_cf(format!("family {number}"), &options).unwrap());
         let (mut raw, mut librarys) = (RawBatch::with_room(100), WriteBatch::default());
         let (long, longer) = (vec![b'l'; 200], vec![b'L'; 20_000]);
-        for name in ["family 0", "family 129"] {
+        for name in ["default", "family 0", "family 129"] {
             let handle = db.cf_handle(name).unwrap();
-            let family = Family::new(Arc::clone(&handle));
+            let family = Family::new(Arc::clone(&handle)).unwrap();
             for (key, value) in [("".as_bytes(), "".as_bytes()), (b"key", b"value"), (&long, &longer)] {
                 raw.put(&family, key, value);
                 librarys.put_cf(&handle, key, value);
@@ -167,6 +172,6 @@ mod tests {
         twice.append(&raw);
         assert_eq!(twice.as_bytes(), librarys.data());
         twice.append(&raw);
-        assert_eq!((twice.operations(), twice.to_batch().len()), (36, 36));
+        assert_eq!((twice.operations(), twice.to_batch().len()), (54, 54));
     }
 }
