@@ -7,7 +7,8 @@ mod measured;
 use common::Client;
 use measured::Measured;
 use orbweaver_engine::layout::NAMES;
-use orbweaver_engine::store::{Limits, MemoryStore};
+use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
+use orbweaver_engine::store::{Limits, MemoryStore, StoreError};
 use proptest::prelude::*;
 
 /// Commands on a key, `@`, and another one, `#`: every kind, most of them failing where another kind is there; some make the key, empty it, or
@@ -126,6 +127,41 @@ proptest! {
         prop_assert_eq!(&alone.0, &in_pipelines.0);
         prop_assert_eq!(alone.1, in_pipelines.1);
     }
+}
+
+#[test]
+fn pushes_of_very_many_elements_are_committed_on_the_way_also_where_these_are_empty() {
+    let mut measured = Measured::on(MemoryStore::new());
+    let push = format!("RPUSH list{}", " \"\"".repeat(15_000));
+    let (cost, replies) = measured.cost_of(&[push.as_str(); 30].join("\r\n"));
+    assert!(replies.starts_with(":15000 :30000 ") && replies.ends_with(" :450000"));
+    assert!(cost.commits > 1, "{} elements in one batch", cost.puts);
+}
+
+#[test]
+fn equal_requests_that_each_write_a_large_value_are_committed_on_the_way() {
+    let mut measured = Measured::on(MemoryStore::new());
+    // More than a group has changed before it is committed.
+    measured.client.run("SETRANGE key 5242879 x");
+    let (cost, replies) = measured.cost_of(&["APPEND key y"; 6].join("\r\n"));
+    assert_eq!(replies, ":5242881 :5242882 :5242883 :5242884 :5242885 :5242886");
+    assert_eq!(cost.commits, 6);
+}
+
+#[test]
+fn a_store_that_fails_is_told_to_each_of_the_equal_requests_that_read() {
+    let plan = FaultPlan::default();
+    let store = FaultStore::new(MemoryStore::new(), plan.clone(), StoreError::Io("gone".into()));
+    let mut client = Client::on_any(Box::new(store));
+    client.run("SET key value");
+    let alone = |client: &mut Client| client.run_bytes("GET key");
+    plan.fail_at(1);
+    let failed = alone(&mut client);
+    assert!(failed.starts_with(b"-"), "{}", failed.escape_ascii());
+    plan.fail_at(1);
+    assert_eq!(client.run_bytes(&["GET key"; 5].join("\r\n")), failed.repeat(5));
+    plan.fail_at(0);
+    assert_eq!(client.run_bytes(&["GET key"; 5].join("\r\n")), alone(&mut client).repeat(5));
 }
 
 #[test]

@@ -249,8 +249,8 @@ impl Group {
 pub enum Run {
     /// Works on data, within a transaction. May run more than once (after a conflict), so it changes nothing but the transaction.
     Data(DataHandler),
-    /// As `Data`; where it comes several times in a row for one key, with no events to tell in between and nobody who waits for the key,
-    /// the second handler does what the first would do each time.
+    /// As `Data`; where it comes several times in a row for one key, with no events to tell in between and nobody who waits, the second handler
+    /// does what the first would do each time, on layouts that [take rows](crate::layout::Layout::takes_rows).
     DataInRows(DataHandler, RowHandler),
     /// As `Data`, but where there is nothing to take it may wait: the reply is then what is said where that is not allowed.
     Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),

@@ -286,6 +286,12 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
+    /// Whether the head of a list may be written behind several pushes instead of behind each of them. Not where the record of an element says
+    /// what the head said when it was put, as its timestamp does in Nemo's format.
+    fn takes_rows(&self) -> bool {
+        false
+    }
+
     /// The keyspace that [`Layout::find`] looks into, where it looks into no other and gives what [`Layout::write`] was given, whole and for
     /// any kind: it need not be asked then before that keyspace changes.
     fn heads(&self) -> Option<Keyspace> {

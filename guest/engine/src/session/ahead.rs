@@ -22,11 +22,10 @@ impl Runner<'_, '_> {
     /// Reads the meta records `metas`, and what the jobs, which come behind the call `last`, name beside them.
     pub(super) fn read_ahead<'j>(&mut self, mut last: Option<&'j Call>, jobs: &'j [Job], metas: Vec<RecordKey>) -> Result<()> {
         self.transaction.read_ahead(metas)?;
-        let requests = jobs.iter().map(Job::times).sum();
-        if requests < 2 && !matches!(jobs, [Job { work: Work::Transaction { .. }, .. }]) {
+        if jobs.len() < 2 && !matches!(jobs, [Job { work: Work::Transaction { .. }, .. }]) {
             return Ok(());
         }
-        let (mut parts, mut taken) = (Vec::with_capacity(requests), Taken::new());
+        let (mut parts, mut taken) = (Vec::with_capacity(jobs.len()), Taken::new());
         if let [Job { work: Work::Again(_), .. }, ..] = jobs {
             last.into_iter().for_each(|call| self.add_parts(call, &mut parts, &mut taken));
         }
@@ -36,10 +35,10 @@ impl Runner<'_, '_> {
                     last = Some(call);
                     self.add_parts(call, &mut parts, &mut taken);
                 }
-                Work::Again(times) => {
+                Work::Again(_) => {
                     // The same names have been added; but each one takes another element.
                     let from_end = last.filter(|call| matches!(call.command.parts, Parts::End(_)));
-                    for call in from_end.into_iter().flat_map(|call| std::iter::repeat_n(call, *times)) {
+                    if let Some(call) = from_end {
                         self.named.step_back();
                         self.add_parts(call, &mut parts, &mut taken);
                     }

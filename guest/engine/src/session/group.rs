@@ -1,6 +1,7 @@
 //! A group: the jobs that run in one transaction.
 
-use super::plan::Job;
+use super::plan::{Job, Work};
+use crate::command::flags::Flags;
 
 /// Jobs in their order, and how many requests they are.
 #[derive(Default)]
@@ -39,8 +40,8 @@ impl Group {
     }
 
     /// Takes the request of `length` bytes that the input begins with, and that is the last job, as often as it comes again behind itself, at
-    /// most so many times: as one job where that may be, otherwise as one for each. Returns how many times that is.
-    pub fn take_again(&mut self, input: &[u8], length: usize, most: usize, as_one: impl FnOnce() -> bool) -> usize {
+    /// most so many times. Returns how many times that is.
+    pub fn take_again(&mut self, input: &[u8], length: usize, most: usize, events_are_wanted: bool) -> usize {
         let Some((request, mut behind)) = input.split_at_checked(length).filter(|_| length > 0) else { return 0 };
         let mut times = 0;
         while times < most
@@ -48,11 +49,13 @@ impl Group {
         {
             (times, behind) = (times + 1, rest);
         }
-        let Some(last) = self.jobs.last().filter(|last| times > 0 && last.can_run_again()) else { return 0 };
-        let (of_each, jobs) = if as_one() { (times, 1) } else { (1, times) };
+        let last = self.jobs.last().filter(|_| times > 0);
+        let Some((last, Work::Call(call))) = last.map(|last| (last, &last.work)) else { return 0 };
+        // What writes may be committed on the way, and events are told behind each of them.
+        let is_one_job = call.command.flags.has(Flags::READONLY) && !events_are_wanted;
+        let (of_each, jobs) = if is_one_job { (times, 1) } else { (1, times) };
         let again = last.again(of_each);
-        self.jobs.extend((1..jobs).map(|_| again.again(of_each)).collect::<Vec<Job>>());
-        self.jobs.push(again);
+        self.jobs.extend(std::iter::repeat_with(|| again.again(of_each)).take(jobs));
         self.requests += times;
         times
     }

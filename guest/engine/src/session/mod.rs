@@ -24,7 +24,6 @@ pub use pubsub::{Subscribers, Subscriptions, Topic};
 pub(crate) use run::{Message, VERSION_BLOCK};
 pub use server::{Server, Stats, Totals};
 
-use crate::command::flags::Flags;
 use crate::db::Versions;
 use crate::environment::Environment;
 use crate::error::Result;
@@ -47,10 +46,6 @@ use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction.
 const MAX_GROUP: usize = 128;
-/// A batch with room for so many operations has room for all that the requests of a group do.
-const ROOMY_OPS: u64 = 1 << 20;
-/// As many bytes.
-const ROOMY_BYTES: u64 = 256 << 20;
 /// Lists with room for more arguments than these are not kept.
 const MAX_SPARE_ARGS: usize = 32;
 /// The replies of one group should not hold more bytes than this.
@@ -371,22 +366,11 @@ impl Engine {
         }
     }
 
-    /// Takes the request of `length` bytes that the input begins with, and that is the last job of the group, as often as it comes again
-    /// behind itself. Returns how many bytes that is.
+    /// Takes the last job of the group, which is the request of `length` bytes that the input begins with, as often as it comes again. Returns
+    /// how many bytes that is.
     fn take_again(&mut self, input: &[u8], length: usize, group: &mut Group) -> usize {
-        // They are one job where there is nothing to tell between them, and where a batch has room for what they do.
-        let as_one = || {
-            let limits = self.store.limits();
-            // What only reads leaves nothing to commit on the way.
-            let only_reads =
-                matches!(group.jobs().last().map(|job| &job.work), Some(Work::Call(call)) if call.command.flags.has(Flags::READONLY));
-            only_reads
-                && self.server.wanted_events() == Classes::NONE
-                && limits.max_batch_ops >= ROOMY_OPS
-                && limits.max_batch_bytes >= ROOMY_BYTES
-        };
-        let as_one = as_one();
-        let times = group.take_again(input, length, self.group_limit.saturating_sub(group.requests()), || as_one);
+        let room = self.group_limit.saturating_sub(group.requests());
+        let times = group.take_again(input, length, room, self.server.wanted_events() != Classes::NONE);
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
         times * length
     }

@@ -44,7 +44,7 @@ pub enum Work {
     },
     /// One command.
     Call(Call),
-    /// The call of the job before it so many times more: the client has sent the same bytes again.
+    /// The call of the job before it so many times more: the client has sent the same bytes again. More than once only where it reads.
     Again(usize),
     /// A command that waits where there is nothing to take.
     Blocking(BlockingCall),
@@ -71,12 +71,7 @@ pub enum Work {
 }
 
 impl Job {
-    /// Whether it is a plain call.
-    pub(super) const fn can_run_again(&self) -> bool {
-        matches!(self.work, Work::Call(_) | Work::Again(_))
-    }
-
-    /// The job so many times more, where it is a plain call.
+    /// The job so many times more. It is a plain call.
     pub(super) const fn again(&self, times: usize) -> Self {
         let Self { delivery, silent, protocol, .. } = *self;
         Self { delivery, silent, protocol, work: Work::Again(times) }

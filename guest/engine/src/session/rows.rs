@@ -7,39 +7,23 @@ use crate::error::{Error, Result};
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 
-/// What is run as one has arguments of no more bytes than this, behind its first call.
+/// What is run as one has arguments of no more bytes than this, unless its first call alone has.
 const MAX_ROW_BYTES: usize = 64 << 10;
+
+/// And no more arguments than these: empty ones are records all the same, and a group is committed on the way where it has changed much.
+const MAX_ROW_ARGS: usize = 1024;
 
 /// Several calls of one command on one key.
 pub struct Row<'j> {
     handler: RowHandler,
     first: &'j Call,
-    /// What makes them.
+    /// What makes them, each one.
     pub jobs: &'j [Job],
     /// The call that its last job makes.
     pub last: &'j Call,
 }
 
 impl<'j> Row<'j> {
-    /// The row that these jobs begin with, behind the call `last`; `None` where the first request is not like the one behind it.
-    pub fn at_the_front_of(jobs: &'j [Job], last: Option<&'j Call>) -> Option<Self> {
-        let first = call_of(jobs.first()?, last)?;
-        let Run::DataInRows(_, handler) = first.command.run else { return None };
-        let mut row = Self { handler, first, jobs: &[], last: first };
-        let (mut length, mut calls, mut bytes) = (0, 0, 0);
-        for job in jobs {
-            let Some(call) = call_of(job, Some(row.last)).filter(|call| row.takes(call)) else { break };
-            bytes += job.times() * call.args.iter().map(Bytes::len).sum::<usize>();
-            if bytes > MAX_ROW_BYTES && length > 0 {
-                break;
-            }
-            (length, calls) = (length + 1, calls + job.times());
-            row.last = call;
-        }
-        row.jobs = jobs.get(..length).filter(|_| calls > 1)?;
-        Some(row)
-    }
-
     fn takes(&self, call: &Call) -> bool {
         std::ptr::eq(call, self.last)
             || std::ptr::eq(call.command, self.first.command)
@@ -48,10 +32,9 @@ impl<'j> Row<'j> {
     }
 
     fn calls(&self) -> impl Iterator<Item = &'j Call> {
-        let mut last = self.first;
-        self.jobs.iter().flat_map(move |job| {
-            last = call_of(job, Some(last)).unwrap_or(last);
-            std::iter::repeat_n(last, job.times())
+        self.jobs.iter().scan(self.first, |last, job| {
+            *last = call_of(job, Some(last))?;
+            Some(*last)
         })
     }
 }
@@ -71,9 +54,31 @@ fn key(args: &[Bytes]) -> Option<&Bytes> {
 
 impl Runner<'_, '_> {
     /// Whether nothing is to happen between the calls of a row: nobody hears of their events, and nobody waits for what they make.
-    pub(super) fn may_run_rows(&self) -> bool {
-        // Other layouts write more than the head with a push.
-        self.layout.name() == "orbweaver" && !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
+    fn may_run_rows(&self) -> bool {
+        self.layout.takes_rows() && !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
+    }
+
+    /// The row that these jobs begin with, behind the call `last`; `None` where the first request is not like the one behind it.
+    pub(super) fn row_at_the_front_of<'j>(&self, jobs: &'j [Job], last: Option<&'j Call>) -> Option<Row<'j>> {
+        let first = call_of(jobs.first()?, last)?;
+        let Run::DataInRows(_, handler) = first.command.run else { return None };
+        if !self.may_run_rows() {
+            return None;
+        }
+        let mut row = Row { handler, first, jobs: &[], last: first };
+        let (mut length, mut count, mut bytes) = (0, 0, 0);
+        for job in jobs {
+            let Some(call) = call_of(job, Some(row.last)).filter(|call| row.takes(call)) else { break };
+            count += call.args.len();
+            bytes += call.args.iter().map(Bytes::len).sum::<usize>();
+            if (count > MAX_ROW_ARGS || bytes > MAX_ROW_BYTES) && length > 0 {
+                break;
+            }
+            length += 1;
+            row.last = call;
+        }
+        row.jobs = jobs.get(..length).filter(|jobs| jobs.len() > 1)?;
+        Some(row)
     }
 
     /// Runs a row. False where one of the calls fails: then nothing has happened, and they are to be run one by one.
@@ -83,15 +88,9 @@ impl Runner<'_, '_> {
         let (savepoint, start, versions, place) = (self.transaction.savepoint(), reply.len(), *self.versions, self.named.place());
         let before = done.len();
         let mut from = start;
-        let mut times = row.jobs.iter().map(Job::times);
-        let mut left = times.next().unwrap_or(0);
         let mut answered = |end| {
-            left = left.saturating_sub(1);
-            if left == 0 {
-                let product = Product::Reply(std::mem::replace(&mut from, end)..end);
-                done.push(Done { product, messages: Vec::new() });
-                left = times.next().unwrap_or(0);
-            }
+            let product = Product::Reply(std::mem::replace(&mut from, end)..end);
+            done.push(Done { product, messages: Vec::new() });
         };
         let (db, server) = self.db(row.first.db);
         let mut context = Context { args: &row.first.args, db, server };

@@ -4,7 +4,6 @@ use super::blocking::{BlockingCall, Waiters};
 use super::connection::Connections;
 use super::plan::{Call, Job, Watched, Work, last_call};
 use super::pubsub::Push;
-use super::rows::Row;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
 use crate::command::{Context, Run, Wait};
@@ -475,8 +474,9 @@ impl<'s> Runner<'_, 's> {
         let (mut rest, mut one_by_one) = (jobs, 0_usize);
         while let Some((job, behind)) = rest.split_first() {
             reply.set_protocol(job.protocol);
-            let row = if one_by_one == 0 && self.may_run_rows() { Row::at_the_front_of(rest, last) } else { None };
-            if let Some(row) = row {
+            if one_by_one == 0
+                && let Some(row) = self.row_at_the_front_of(rest, last)
+            {
                 if matches!(job.work, Work::Again(_)) {
                     self.named.step_back();
                 }
@@ -512,16 +512,17 @@ impl<'s> Runner<'_, 's> {
             }
             Work::Again(times) => {
                 for _ in 0..*times {
-                    // Whoever waits for what it has made.
-                    self.serve_waiters(false)?;
                     self.named.step_back();
                     drop(last.map(|call| self.call(call, reply)).transpose()?);
                 }
             }
             Work::Answered(answer) | Work::Pushed(answer) => reply.raw(answer),
             Work::Published { reply: answer, pushes } => self.published(answer, pushes, reply),
-            Work::Blocking(blocking) if !self.call_or_park(blocking, reply)? => return Ok(Product::Wait),
-            Work::Blocking(_) => {}
+            Work::Blocking(blocking) => {
+                if !self.call_or_park(blocking, reply)? {
+                    return Ok(Product::Wait);
+                }
+            }
             Work::Transaction { parts, watched } => self.exec(parts, watched, reply)?,
             Work::Watch { connection, db, keys } => match self.watch(*db, keys) {
                 Ok(mut watched) => {

@@ -233,6 +233,10 @@ impl Layout for Orbweaver {
         Ok(transaction.set((self.meta, key.clone()), new.map(records::encode_meta))?)
     }
 
+    fn takes_rows(&self) -> bool {
+        true
+    }
+
     fn heads(&self) -> Option<Keyspace> {
         Some(self.meta)
     }
