@@ -1,7 +1,17 @@
 //! A group: the jobs that run in one transaction.
 
 use super::plan::{Job, Work};
+use crate::command::Run;
 use crate::command::flags::Flags;
+use crate::store::Limits;
+
+/// Equal requests that write are one job up to so many bytes of them. They make fewer than [`ROOMY_OPS`] records then, of fewer than
+/// [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
+const MAX_BYTES_AS_ONE: usize = 16 << 10;
+/// On stores that take so many operations at once.
+const ROOMY_OPS: u64 = 4096;
+/// As many bytes.
+const ROOMY_BYTES: u64 = 16 << 20;
 
 /// Jobs in their order, and how many requests they are.
 #[derive(Default)]
@@ -41,7 +51,7 @@ impl Group {
 
     /// Takes the request of `length` bytes that the input begins with, and that is the last job, as often as it comes again behind itself, at
     /// most so many times. Returns how many times that is.
-    pub fn take_again(&mut self, input: &[u8], length: usize, most: usize, events_are_wanted: bool) -> usize {
+    pub fn take_again(&mut self, input: &[u8], length: usize, most: usize, events_are_wanted: bool, limits: &Limits) -> usize {
         let Some((request, mut behind)) = input.split_at_checked(length).filter(|_| length > 0) else { return 0 };
         let mut times = 0;
         while times < most
@@ -51,8 +61,14 @@ impl Group {
         }
         let last = self.jobs.last().filter(|_| times > 0);
         let Some((last, Work::Call(call))) = last.map(|last| (last, &last.work)) else { return 0 };
-        // What writes may be committed on the way, and events are told behind each of them.
-        let is_one_job = call.command.flags.has(Flags::READONLY) && !events_are_wanted;
+        // What reads leaves nothing to commit on the way, and what runs in rows no more than its bytes. Events are told behind each job.
+        let is_one_job = !events_are_wanted
+            && match call.command.run {
+                Run::DataInRows(..) => {
+                    times * length <= MAX_BYTES_AS_ONE && limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
+                }
+                _ => call.command.flags.has(Flags::READONLY),
+            };
         let (of_each, jobs) = if is_one_job { (times, 1) } else { (1, times) };
         let again = last.again(of_each);
         self.jobs.extend(std::iter::repeat_with(|| again.again(of_each)).take(jobs));

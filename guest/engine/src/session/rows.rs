@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 
-/// What is run as one has arguments of no more bytes than this, unless its first call alone has.
+/// What is run as one has arguments of no more bytes than this, unless its first job alone has.
 const MAX_ROW_BYTES: usize = 64 << 10;
 
 /// And no more arguments than these: empty ones are records all the same, and a group is committed on the way where it has changed much.
@@ -17,7 +17,7 @@ const MAX_ROW_ARGS: usize = 1024;
 pub struct Row<'j> {
     handler: RowHandler,
     first: &'j Call,
-    /// What makes them, each one.
+    /// What makes them.
     pub jobs: &'j [Job],
     /// The call that its last job makes.
     pub last: &'j Call,
@@ -32,9 +32,10 @@ impl<'j> Row<'j> {
     }
 
     fn calls(&self) -> impl Iterator<Item = &'j Call> {
-        self.jobs.iter().scan(self.first, |last, job| {
-            *last = call_of(job, Some(last))?;
-            Some(*last)
+        let mut last = self.first;
+        self.jobs.iter().flat_map(move |job| {
+            last = call_of(job, Some(last)).unwrap_or(last);
+            std::iter::repeat_n(last, job.times())
         })
     }
 }
@@ -66,18 +67,18 @@ impl Runner<'_, '_> {
             return None;
         }
         let mut row = Row { handler, first, jobs: &[], last: first };
-        let (mut length, mut count, mut bytes) = (0, 0, 0);
+        let (mut length, mut calls, mut args, mut bytes) = (0, 0, 0, 0);
         for job in jobs {
             let Some(call) = call_of(job, Some(row.last)).filter(|call| row.takes(call)) else { break };
-            count += call.args.len();
-            bytes += call.args.iter().map(Bytes::len).sum::<usize>();
-            if (count > MAX_ROW_ARGS || bytes > MAX_ROW_BYTES) && length > 0 {
+            args += job.times() * call.args.len();
+            bytes += job.times() * call.args.iter().map(Bytes::len).sum::<usize>();
+            if (args > MAX_ROW_ARGS || bytes > MAX_ROW_BYTES) && length > 0 {
                 break;
             }
-            length += 1;
+            (length, calls) = (length + 1, calls + job.times());
             row.last = call;
         }
-        row.jobs = jobs.get(..length).filter(|jobs| jobs.len() > 1)?;
+        row.jobs = jobs.get(..length).filter(|_| calls > 1)?;
         Some(row)
     }
 
@@ -88,9 +89,15 @@ impl Runner<'_, '_> {
         let (savepoint, start, versions, place) = (self.transaction.savepoint(), reply.len(), *self.versions, self.named.place());
         let before = done.len();
         let mut from = start;
+        let mut times = row.jobs.iter().map(Job::times);
+        let mut left = times.next().unwrap_or(0);
         let mut answered = |end| {
-            let product = Product::Reply(std::mem::replace(&mut from, end)..end);
-            done.push(Done { product, messages: Vec::new() });
+            left = left.saturating_sub(1);
+            if left == 0 {
+                let product = Product::Reply(std::mem::replace(&mut from, end)..end);
+                done.push(Done { product, messages: Vec::new() });
+                left = times.next().unwrap_or(0);
+            }
         };
         let (db, server) = self.db(row.first.db);
         let mut context = Context { args: &row.first.args, db, server };

@@ -511,7 +511,11 @@ impl<'s> Runner<'_, 's> {
                 self.call(call, reply)?;
             }
             Work::Again(times) => {
-                for _ in 0..*times {
+                for time in 0..*times {
+                    if time > 0 {
+                        // Whoever waits for what it has made.
+                        self.serve_waiters(false)?;
+                    }
                     self.named.step_back();
                     drop(last.map(|call| self.call(call, reply)).transpose()?);
                 }
