@@ -86,6 +86,7 @@ impl Runner<'_, '_> {
     pub(super) fn run_row(&mut self, row: &Row<'_>, reply: &mut Reply, done: &mut Vec<Done>) -> Result<bool> {
         reply.set_protocol(row.first.protocol);
         self.events.reads_only = false;
+        self.transaction.settle();
         let (savepoint, start, versions, place) = (self.transaction.savepoint(), reply.len(), *self.versions, self.named.place());
         let before = done.len();
         let mut from = start;

@@ -552,6 +552,7 @@ impl<'s> Runner<'_, 's> {
     pub(super) fn call(&mut self, call: &Call, reply: &mut Reply) -> Result<Option<Wait>> {
         reply.set_protocol(call.protocol);
         self.events.reads_only = call.command.flags.has(Flags::READONLY);
+        self.transaction.settle();
         let (savepoint, start, versions) = (self.transaction.savepoint(), reply.len(), *self.versions);
         let appeared = self.appeared.len();
         let (db, server) = self.db(call.db);
@@ -619,6 +620,7 @@ impl<'s> Runner<'_, 's> {
 
     /// Runs operations until one fails: then none has an effect. Only what concerns the whole group is returned as an error.
     fn operate(&mut self, operations: &Operations) -> Result<std::result::Result<Vec<Outcome>, OperationError>> {
+        self.transaction.settle();
         let (savepoint, versions, appeared) = (self.transaction.savepoint(), *self.versions, self.appeared.len());
         // Only exclusive operations change which space a db stands for.
         let catalog = operations.has(Access::Exclusive).then(|| self.catalog.clone());

@@ -378,6 +378,11 @@ impl<'s> Transaction<'s> {
         Savepoint { steps: self.memory.overlay.steps(), touched: self.memory.touched.len(), in_hand: self.memory.overlay.in_hand() }
     }
 
+    /// No change so far is taken back any more: what they have put can be forgotten once other values have come over it twice.
+    pub fn settle(&mut self) {
+        self.memory.overlay.settle();
+    }
+
     /// Takes back every change since `savepoint`.
     pub fn undo_to(&mut self, savepoint: Savepoint) {
         if let Some(censuses) = self.censuses.as_mut().filter(|_| self.memory.overlay.steps() > savepoint.steps) {

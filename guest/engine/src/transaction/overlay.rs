@@ -169,6 +169,8 @@ fn sort_key<'o>(entries: &'o Entries, sort_keys: &'o BTreeMap<usize, Vec<u8>>, n
 pub struct Overlay {
     pub entries: Entries,
     log: Vec<Change>,
+    /// How many steps of the log are not taken back any more.
+    settled: usize,
     /// What a record holds instead of its change that counts.
     in_hand: Option<InHand>,
     /// By keyspace. Some may be empty.
@@ -196,6 +198,11 @@ impl Overlay {
     /// How many steps the log has.
     pub fn steps(&self) -> usize {
         self.log.len()
+    }
+
+    /// None of the steps so far is taken back any more.
+    pub fn settle(&mut self) {
+        self.settled = self.log.len();
     }
 
     /// As long as it is the same, nothing has been changed or taken back: in a keyspace, or in none of them.
@@ -276,7 +283,7 @@ impl Overlay {
     }
 
     pub fn set(&mut self, keyspace: Keyspace, order: impl FnOnce() -> Order, key: Bytes, value: Option<Bytes>) {
-        let Self { entries, log, in_hand, layers, bytes, changed, .. } = self;
+        let Self { entries, log, settled, in_hand, layers, bytes, changed, .. } = self;
         let Some(layer) = Self::layer_mut(layers, keyspace, order) else { return };
         layer.change();
         *bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
@@ -289,7 +296,15 @@ impl Overlay {
         layer.last_put = value.is_some().then_some(number);
         in_hand.take_if(|in_hand| in_hand.number == number);
         match before.and_then(|before| point(log, before)) {
-            Some(replaced) => *bytes = bytes.saturating_sub(replaced.value.as_ref().map_or(0, Bytes::len)),
+            Some(replaced) => {
+                *bytes = bytes.saturating_sub(replaced.value.as_ref().map_or(0, Bytes::len));
+                // Nothing comes back to the value before one that stays.
+                if before < Some(*settled)
+                    && let Some(Change::Point(bygone)) = replaced.before.and_then(|bygone| log.get_mut(bygone))
+                {
+                    bygone.value = None;
+                }
+            }
             None => {
                 layer.changed += 1;
                 *changed += 1;
@@ -446,7 +461,7 @@ impl Overlay {
         self.entries.clear();
         self.log.clear();
         self.in_hand = None;
-        (self.cleared, self.changed, self.bytes) = (0, 0, 0);
+        (self.settled, self.cleared, self.changed, self.bytes) = (0, 0, 0, 0);
         self.layers.iter_mut().filter(|layer| layer.was_changed).for_each(Layer::clear);
     }
 

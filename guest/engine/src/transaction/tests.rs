@@ -72,6 +72,23 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     assert!(transaction.is_unchanged());
 }
 
+#[test]
+fn a_value_is_forgotten_when_one_that_stays_has_come_over_it() {
+    let (mut store, keyspace) = seeded(&[]);
+    let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
+    let values: Vec<Bytes> = (0..4).map(|number| Bytes::from(vec![number; 100])).collect();
+    let mut savepoint = transaction.savepoint();
+    for value in &values {
+        transaction.settle();
+        savepoint = transaction.savepoint();
+        transaction.put(keyspace, "a".into(), value.clone()).unwrap();
+    }
+    let held: Vec<bool> = values.iter().map(|value| !value.is_unique()).collect();
+    assert_eq!(held, [false, false, true, true], "the last one may be taken back");
+    transaction.undo_to(savepoint);
+    assert_eq!(transaction.get(keyspace, &"a".into()).unwrap().as_ref(), values.get(2));
+}
+
 /// Deletes a record, and keeps a census of what is left.
 fn delete_and_count(transaction: &mut Transaction<'_>, keyspace: Keyspace) {
     transaction.delete(keyspace, "a".into()).unwrap();
@@ -189,7 +206,12 @@ fn check_random_overlays(order: Order) {
                     model.remove(&number);
                     transaction.delete(keyspace, key(number)).unwrap();
                 }
-                2 => savepoint = (transaction.savepoint(), model.clone()),
+                2 => {
+                    if random(2) == 0 {
+                        transaction.settle();
+                    }
+                    savepoint = (transaction.savepoint(), model.clone());
+                }
                 3 => {
                     transaction.undo_to(savepoint.0);
                     model.clone_from(&savepoint.1);
