@@ -6,6 +6,7 @@ use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
+use crate::layout::LentField;
 use crate::number::LongDouble;
 use crate::resp::reply::{Protocol, Reply};
 use crate::scan::Step;
@@ -141,35 +142,32 @@ fn hlen(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn hgetall(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let pairs = each(context, |field, value| {
-        reply.bulk(field);
-        reply.bulk(value);
-    })?;
+    let pairs = each(context, |fields| reply.bulks(fields, |field| [&field.name, &field.value]))?;
     reply.end_map(header, pairs);
     Ok(())
 }
 
 fn hkeys(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let fields = each(context, |field, _| reply.bulk(field))?;
+    let fields = each(context, |fields| reply.bulks(fields, |field| [&field.name]))?;
     reply.end_array(header, fields);
     Ok(())
 }
 
 fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let values = each(context, |_, value| reply.bulk(value))?;
+    let values = each(context, |fields| reply.bulks(fields, |field| [&field.value]))?;
     reply.end_array(header, values);
     Ok(())
 }
 
 /// Visits the whole hash, and returns how many fields it has.
-fn each(context: &mut Context, mut visit: impl FnMut(&[u8], &[u8])) -> Result<usize> {
+fn each(context: &mut Context, mut visit: impl FnMut(&[LentField<'_>])) -> Result<usize> {
     let at = context.db.at(context.arg(1))?;
     let mut visited = 0;
-    hashes::each(&mut context.db, &at, |field, value| {
-        visit(field, value);
-        visited += 1;
+    hashes::each_field(&mut context.db, &at, &mut |fields| {
+        visit(fields);
+        visited += fields.len();
     })?;
     Ok(visited)
 }

@@ -234,9 +234,9 @@ fn lrange(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = key(context)?;
     let header = reply.deferred();
     let mut visited = 0;
-    lists::each(&mut context.db, &at, start, stop, |element| {
-        reply.bulk(element);
-        visited += 1;
+    lists::each(&mut context.db, &at, start, stop, |elements| {
+        reply.bulks(elements, |element| [element]);
+        visited += elements.len();
     })?;
     reply.end_array(header, visited);
     Ok(())

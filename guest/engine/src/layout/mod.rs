@@ -23,7 +23,7 @@ pub mod pass;
 pub mod ranks;
 pub mod records;
 
-pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, Meta, VisitField, lock_key};
+pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, LentScored, Meta, lock_key};
 pub use open::{NAMES, open};
 
 use crate::error::{Error, Result};
@@ -35,8 +35,7 @@ use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
 use lists::{ListAlgorithm, ListHead};
 use ranks::RankRecords;
-use records::{LentRecord, Record, Records, Walk};
-use std::borrow::Cow;
+use records::{Record, Records, Walk};
 use std::ops::ControlFlow;
 
 /// A key of a store, with its keyspace.
@@ -365,37 +364,25 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_field(&self, key: &Bytes) -> Result<Bytes>;
 
-    /// Both, of a record of [`Layout::fields`] that is only looked at; `None` where it is left from an earlier hash. Layouts whose
-    /// records hold fields and values as they are do it without a copy.
+    /// Hands the fields that a walk over [`Layout::fields`] has still to come to `visit`, some at a time, each with its value and its expiry,
+    /// but those whose time is past. Layouts whose records hold fields and values as they are do it [without a copy](records::lend_rows).
     ///
     /// # Errors
-    /// Corrupt records.
-    fn lend_field<'r>(&self, hash: &Collection, record: LentRecord<'r>) -> Result<Option<LentField<'r>>> {
-        let Record { key, value, .. } = record.to_record();
-        let Some(found) = self.decode_field_value(hash, &key, &value)? else { return Ok(None) };
-        let (name, value) = (Cow::Owned(self.decode_field(&key)?.into()), Cow::Owned(found.value.into()));
-        Ok(Some(LentField { name, expire_at_ms: found.expire_at_ms, value }))
-    }
-
-    /// Hands the fields that a walk over [`Layout::fields`] has still to come to `visit`, each with its value and its expiry, but those
-    /// whose time is past. (One call for all of them: one of [`Layout::lend_field`] for each, from outside, costs as much as the rest.)
-    ///
-    /// # Errors
-    /// As [`Walk::each`].
+    /// As [`Walk::each_run`].
     fn each_field(
         &self,
         transaction: &mut Transaction<'_>,
         hash: &Collection,
         walk: &mut Walk,
         now_ms: u64,
-        visit: &mut VisitField<'_>,
+        visit: &mut dyn FnMut(&[LentField<'_>]),
     ) -> Result<()> {
-        walk.each(transaction, |record| {
-            if let Some(field) = self.lend_field(hash, record)?.filter(|field| !field.is_expired(now_ms)) {
-                visit(&field.name, &field.value, field.expire_at_ms);
+        while let Some(Record { key, value, .. }) = walk.next(transaction)? {
+            if let Some(found) = self.decode_field_value(hash, &key, &value)?.filter(|found| !found.is_expired(now_ms)) {
+                visit(&[LentField { name: &self.decode_field(&key)?, expire_at_ms: found.expire_at_ms, value: &found.value }]);
             }
-            Ok(ControlFlow::Continue(()))
-        })
+        }
+        Ok(())
     }
 
     /// The index of the fields that expire; `None` where the layout cannot hold expiries of fields.
@@ -435,23 +422,20 @@ pub trait Layout {
     /// Corrupt records.
     fn decode_member(&self, key: &Bytes) -> Result<Bytes>;
 
-    /// As [`Layout::decode_member`], of a record that is only looked at; see [`Layout::lend_field`].
-    ///
-    /// # Errors
-    /// Corrupt records.
-    fn lend_member<'r>(&self, record: LentRecord<'r>) -> Result<Cow<'r, [u8]>> {
-        self.decode_member(&record.to_record().key).map(|member| Cow::Owned(member.into()))
-    }
-
     /// As [`Layout::each_field`], the members of a walk over [`Layout::members`].
     ///
     /// # Errors
-    /// As [`Walk::each`].
-    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
-        walk.each(transaction, |record| {
-            visit(&self.lend_member(record)?);
-            Ok(ControlFlow::Continue(()))
-        })
+    /// As [`Walk::each_run`].
+    fn each_member(
+        &self,
+        transaction: &mut Transaction<'_>,
+        walk: &mut Walk,
+        visit: &mut dyn FnMut(&[&[u8]]),
+    ) -> Result<()> {
+        while let Some(record) = walk.next(transaction)? {
+            visit(&[&self.decode_member(&record.key)?]);
+        }
+        Ok(())
     }
 
     /// Changes a sorted set's member from one score to another; `None`: it is not there. `record` is its record. NaN is no score.
@@ -489,25 +473,26 @@ pub trait Layout {
         None
     }
 
-    /// As [`Layout::decode_scored`], of a record that is only looked at; see [`Layout::lend_field`].
+    /// As [`Layout::each_field`], the next `most` members of a walk over [`Layout::scores`] with their scores, until `visit` breaks off. The walk
+    /// has then passed those that `visit` was given.
     ///
     /// # Errors
-    /// Corrupt records.
-    fn lend_scored<'r>(&self, record: LentRecord<'r>) -> Result<(f64, Cow<'r, [u8]>)> {
-        self.decode_scored(&record.to_record()).map(|(score, member)| (score, Cow::Owned(member.into())))
-    }
-
-    /// As [`Layout::each_field`], the members of a walk over [`Layout::scores`] with their scores, until `visit` breaks off.
-    ///
-    /// # Errors
-    /// As [`Walk::each`].
+    /// As [`Walk::each_run`].
     fn each_scored(
         &self,
         transaction: &mut Transaction<'_>,
         walk: &mut Walk,
-        visit: &mut dyn FnMut(&[u8], f64) -> ControlFlow<()>,
+        most: u64,
+        visit: &mut dyn FnMut(&[LentScored<'_>]) -> ControlFlow<()>,
     ) -> Result<()> {
-        walk.each(transaction, |record| self.lend_scored(record).map(|(score, member)| visit(&member, score)))
+        for _ in 0..most {
+            let Some(record) = walk.next(transaction)? else { break };
+            let (score, member) = self.decode_scored(&record)?;
+            if visit(&[(&member, score)]).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// What lists do.

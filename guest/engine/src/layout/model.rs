@@ -4,7 +4,6 @@ use super::field_expiry::FieldExpiries;
 use super::lists::ListHead;
 use crate::arena;
 use bytes::Bytes;
-use std::borrow::Cow;
 
 /// The data structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -196,18 +195,18 @@ fn is_expired(expire_at_ms: Option<u64>, now_ms: u64) -> bool {
 }
 
 /// A hash field that is only looked at, past its time or not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LentField<'r> {
     /// Its name.
-    pub name: Cow<'r, [u8]>,
+    pub name: &'r [u8],
     /// As in [`FieldValue`].
     pub expire_at_ms: Option<u64>,
     /// The value.
-    pub value: Cow<'r, [u8]>,
+    pub value: &'r [u8],
 }
 
-/// What is done with a field that is only looked at: its name, its value, and its expiry as in [`FieldValue`].
-pub type VisitField<'v> = dyn FnMut(&[u8], &[u8], Option<u64>) + 'v;
+/// A sorted set's member that is only looked at, with its score.
+pub type LentScored<'r> = (&'r [u8], f64);
 
 /// Which space each db number stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]

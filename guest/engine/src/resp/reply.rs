@@ -11,12 +11,22 @@ pub enum Protocol {
     Resp3,
 }
 
+/// The end of a line.
+const END: &[u8; 2] = b"\r\n";
+
 /// What a bulk string has around its bytes at most: a marker, the digits of its length, and two ends of lines.
 const MAX_FRAME_BYTES: usize = 25;
 
 /// For each number below 256 the line that has it behind a marker, in little-endian bytes: room for the marker, the digits, the end of
 /// the line, and in the last byte how long that is. A header is one word to write then, whatever its length.
 static SHORT_LINES: [u64; 256] = short_lines();
+
+/// The line of a number below 256 behind a marker, as the first bytes of a little-endian word, and how many.
+#[inline(always)]
+fn short_line(marker: u8, number: impl TryInto<u8>) -> Option<(u64, usize)> {
+    let line = SHORT_LINES.get(usize::from(number.try_into().ok()?))?;
+    Some((line | u64::from(marker), usize::from(line.to_le_bytes()[7])))
+}
 
 const fn short_lines() -> [u64; 256] {
     let mut lines = [0; 256];
@@ -27,7 +37,7 @@ const fn short_lines() -> [u64; 256] {
             digits = (digits << 8) | (rest % 10 + b'0' as u64);
             (count, rest) = (count + 1, rest / 10);
         }
-        let end = u16::from_le_bytes(*b"\r\n") as u64;
+        let end = u16::from_le_bytes(*END) as u64;
         *line = ((digits | (end << (8 * count))) << 8) | ((count + 3) << 56);
         (left, number) = (behind, number + 1);
     }
@@ -130,9 +140,39 @@ impl Reply {
     /// A bulk string.
     pub fn bulk(&mut self, data: &[u8]) {
         self.make_room(data.len().saturating_add(MAX_FRAME_BYTES));
+        self.framed(data);
+    }
+
+    /// The bulk strings that `strings` finds in each of `rows`.
+    pub fn bulks<T, const N: usize>(&mut self, rows: &[T], strings: impl Fn(&T) -> [&[u8]; N]) {
+        let row_bytes = |row| strings(row).iter().map(|string| string.len().saturating_add(MAX_FRAME_BYTES)).fold(0, usize::saturating_add);
+        self.make_room(rows.iter().map(row_bytes).fold(0, usize::saturating_add));
+        let Some((first, rest)) = rows.split_first() else { return };
+        strings(first).into_iter().for_each(|string| self.framed(string));
+        self.bytes.truncate(self.bytes.len().saturating_sub(END.len()));
+        rest.iter().for_each(|row| strings(row).into_iter().for_each(|string| self.framed_behind(string)));
+        self.bytes.extend_from_slice(END);
+    }
+
+    /// A bulk string, for which there is room.
+    #[inline(always)]
+    fn framed(&mut self, data: &[u8]) {
         self.header(b'$', data.len());
         self.bytes.extend_from_slice(data);
-        self.bytes.extend_from_slice(b"\r\n");
+        self.bytes.extend_from_slice(END);
+    }
+
+    /// As [`Reply::framed`], the end of the string before it instead of its own: that is one word with its header.
+    #[inline(always)]
+    fn framed_behind(&mut self, data: &[u8]) {
+        match short_line(b'$', data.len()) {
+            Some((line, bytes)) => self.word((line << 16) | u64::from(u16::from_le_bytes(*END)), bytes + END.len()),
+            None => {
+                self.bytes.extend_from_slice(END);
+                self.header(b'$', data.len());
+            }
+        }
+        self.bytes.extend_from_slice(data);
     }
 
     /// A bulk string of what `write` appends to the buffer: it is in memory once only. Nothing is appended where `write` fails.
@@ -147,7 +187,7 @@ impl Reply {
         }
         let len = self.bytes.len().saturating_sub(at);
         self.end(Deferred { at }, b'$', len);
-        self.raw(b"\r\n");
+        self.raw(END);
         Ok(())
     }
 
@@ -228,7 +268,7 @@ impl Reply {
         let letters = format.bytes().chain(std::iter::repeat(b' ')).take(3);
         self.bytes.extend(letters.chain([b':']));
         self.raw(text.as_bytes());
-        self.raw(b"\r\n");
+        self.raw(END);
     }
 
     /// An integer of any size, given by its digits; in RESP2 a bulk string.
@@ -305,24 +345,31 @@ impl Reply {
     #[inline(always)]
     fn header(&mut self, marker: u8, number: impl itoa::Integer + TryInto<u8>) {
         // Most are short: these are appended at once, without a formatter.
-        let line = number.try_into().ok().and_then(|short| SHORT_LINES.get(usize::from(short)));
-        let Some(line) = line else { return self.long_header(marker, itoa::Buffer::new().format(number)) };
-        let end = self.bytes.len().saturating_add(usize::from(line.to_le_bytes()[7]));
-        self.bytes.extend_from_slice(&(line | u64::from(marker)).to_le_bytes());
+        match short_line(marker, number) {
+            Some((line, bytes)) => self.word(line, bytes),
+            None => self.long_header(marker, itoa::Buffer::new().format(number)),
+        }
+    }
+
+    /// The first `bytes` bytes of a little-endian word.
+    #[inline(always)]
+    fn word(&mut self, word: u64, bytes: usize) {
+        let end = self.bytes.len().saturating_add(bytes);
+        self.bytes.extend_from_slice(&word.to_le_bytes());
         self.bytes.truncate(end);
     }
 
     fn long_header(&mut self, marker: u8, digits: &str) {
         self.bytes.push(marker);
         self.bytes.extend_from_slice(digits.as_bytes());
-        self.bytes.extend_from_slice(b"\r\n");
+        self.bytes.extend_from_slice(END);
     }
 
     /// A line cannot hold its own end.
     fn line(&mut self, marker: u8, text: &str) {
         self.bytes.push(marker);
         self.bytes.extend(text.bytes().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte }));
-        self.raw(b"\r\n");
+        self.raw(END);
     }
 }
 
@@ -376,6 +423,26 @@ mod tests {
             assert_eq!(encoded(Protocol::Resp2, |r| r.length(number.into())), format!(":{number}\r\n"));
             assert_eq!(encoded(Protocol::Resp2, |r| r.array(number.try_into().unwrap())), format!("*{number}\r\n"));
             assert_eq!(encoded(Protocol::Resp2, |r| r.integer(-1 - i64::from(number))), format!(":-{}\r\n", u64::from(number) + 1));
+        }
+    }
+
+    #[test]
+    fn bulk_strings_of_rows_are_sent_as_one_after_the_other() {
+        let strings: Vec<Vec<u8>> = [0, 1, 9, 10, 99, 100, 255, 256, 1000, 99_999, 3].iter().map(|&length| vec![b'x'; length]).collect();
+        let rows: Vec<(&[u8], &[u8])> = strings.iter().zip(strings.iter().rev()).map(|(one, other)| (&**one, &**other)).collect();
+        for rows in (0..=rows.len()).filter_map(|length| rows.get(..length)) {
+            let each = encoded(Protocol::Resp2, |r| {
+                r.ok();
+                for (one, other) in rows {
+                    r.bulk(one);
+                    r.bulk(other);
+                }
+            });
+            let together = |r: &mut Reply| {
+                r.ok();
+                r.bulks(rows, |(one, other)| [one, other]);
+            };
+            assert_eq!(encoded(Protocol::Resp2, together), each);
         }
     }
 

@@ -27,7 +27,7 @@ pub use batch::{Batch, BatchOp};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use order::Order;
-pub use page::{Page, PageBuilder, PageLimit};
+pub use page::{Page, PageBuilder, PageLimit, Pieces};
 pub use revisions::{Revisions, stripe};
 
 use bytes::Bytes;

@@ -58,16 +58,12 @@ impl Page {
     }
 
     /// [`Page::pieces`] of the record at `position` and of those behind it.
-    pub fn pieces_from(&self, position: usize) -> impl Iterator<Item = (&[u8], &[u8])> {
+    #[must_use]
+    pub fn pieces_from(&self, position: usize) -> Pieces<'_> {
         let before = position.checked_mul(2).and_then(|first| first.checked_sub(1)).and_then(|before| self.ends.get(before));
-        let mut start = before.map_or(Some(0), |&end| usize::try_from(end).ok());
+        let start = before.and_then(|&end| usize::try_from(end).ok()).unwrap_or(0);
         let (ends, _) = self.ends.get(position.saturating_mul(2)..).unwrap_or_default().as_chunks::<2>();
-        ends.iter().map_while(move |&[key_end, value_end]| {
-            let (key_end, value_end) = (usize::try_from(key_end).ok()?, usize::try_from(value_end).ok()?);
-            let key = self.bytes.get(start?..key_end)?;
-            start = Some(value_end);
-            Some((key, self.bytes.get(key_end..value_end)?))
-        })
+        Pieces { bytes: &self.bytes, start, ends: ends.iter() }
     }
 
     /// Where the record at `position` starts, and where its key and its value end, in ascending order.
@@ -82,6 +78,35 @@ impl Page {
     /// The records of the page in turn.
     pub fn records(&self) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
         (0..self.len()).map_while(|position| self.record(position))
+    }
+}
+
+/// Keys and values of a page, see [`Page::pieces_from`].
+#[derive(Clone, Debug, Default)]
+pub struct Pieces<'p> {
+    bytes: &'p [u8],
+    /// Where the next key starts.
+    start: usize,
+    ends: std::slice::Iter<'p, [u32; 2]>,
+}
+
+impl Pieces<'_> {
+    /// How many records are left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+impl<'p> Iterator for Pieces<'p> {
+    type Item = (&'p [u8], &'p [u8]);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let &[key_end, value_end] = self.ends.next()?;
+        let (key_end, value_end) = (usize::try_from(key_end).ok()?, usize::try_from(value_end).ok()?);
+        let start = std::mem::replace(&mut self.start, value_end);
+        Some((self.bytes.get(start..key_end)?, self.bytes.get(key_end..value_end)?))
     }
 }
 

@@ -15,7 +15,7 @@ mod sorted;
 mod tests;
 
 pub use census::{Census, Censuses, Parts};
-pub use scan::Scan;
+pub use scan::{Run, Scan};
 
 use crate::few::Few;
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};

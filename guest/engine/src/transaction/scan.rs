@@ -1,7 +1,7 @@
 //! Scans that see the overlay: the store's pages and the transaction's own changes, merged.
 
 use super::Transaction;
-use crate::store::{Direction, KeyRange, Keyspace, Page, PageLimit, StoreError};
+use crate::store::{Direction, KeyRange, Keyspace, Page, PageLimit, Pieces, StoreError};
 use bytes::Bytes;
 use std::ops::ControlFlow;
 
@@ -36,6 +36,31 @@ enum Place {
 
 /// A key and a value that are only looked at.
 type Lent<'c> = (&'c [u8], &'c [u8]);
+
+/// Records that a scan has come to, one behind the other, which are only looked at.
+#[derive(Debug)]
+pub struct Run<'p> {
+    /// One of the transaction's own, or one that does not lie in a page: alone.
+    own: Option<Lent<'p>>,
+    pieces: Pieces<'p>,
+}
+
+impl<'p> Run<'p> {
+    /// Of one record.
+    #[must_use]
+    pub fn of(key: &'p [u8], value: &'p [u8]) -> Self {
+        Self { own: Some((key, value)), pieces: Pieces::default() }
+    }
+}
+
+impl<'p> Iterator for Run<'p> {
+    type Item = Lent<'p>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Lent<'p>> {
+        self.own.take().or_else(|| self.pieces.next())
+    }
+}
 
 const MAX_PAGE_ITEMS: u32 = 1024;
 
@@ -88,29 +113,34 @@ impl Transaction<'_> {
         }))
     }
 
-    /// Hands the records that are left of a scan to `visit`, until it breaks off: then the next one is the one behind.
+    /// Hands the records that are left of a scan to `visit`, run by run, of each of which it takes all, until it breaks off: then the next
+    /// one is the one behind those that it has taken.
     ///
     /// # Errors
     /// As [`Transaction::next`], and those of `visit`.
-    pub fn each<E: From<StoreError>>(
+    pub fn each_run<E: From<StoreError>>(
         &mut self,
         scan: &mut Scan,
-        mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, E>,
+        mut visit: impl FnMut(&mut Run<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         loop {
             if self.memory.overlay.touches(scan.keyspace) {
                 let Some((key, value)) = self.next_lent(scan)? else { return Ok(()) };
-                if visit(key, value)?.is_break() {
+                if visit(&mut Run::of(key, value))?.is_break() {
                     return Ok(());
                 }
                 continue;
             }
-            for (key, value) in scan.page.pieces_from(scan.position) {
-                scan.passed = Some(scan.position);
-                scan.position += 1;
-                if visit(key, value)?.is_break() {
-                    return Ok(());
-                }
+            let mut run = Run { own: None, pieces: scan.page.pieces_from(scan.position) };
+            let before = run.pieces.left();
+            let flow = visit(&mut run);
+            let taken = before - run.pieces.left();
+            if taken > 0 {
+                scan.position += taken;
+                scan.passed = scan.position.checked_sub(1);
+            }
+            if flow?.is_break() {
+                return Ok(());
             }
             if self.next_stored(scan, None)?.is_none() {
                 return Ok(());

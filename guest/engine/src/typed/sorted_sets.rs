@@ -9,7 +9,7 @@ use crate::store::Direction;
 use crate::types::draw::Draw;
 use crate::types::set_algebra::Operation as Algebra;
 use crate::types::sorted_sets::algebra::{self, Aggregate, Source};
-use crate::types::sorted_sets::ranges::{self, Range, Selection};
+use crate::types::sorted_sets::ranges::{self, Range, Selection, copied};
 use crate::types::sorted_sets::{self, Condition, Member};
 use bytes::Bytes;
 use std::ops::Bound;
@@ -164,14 +164,14 @@ impl Action {
             }
             Self::Range(selection) => {
                 check(&selection.range)?;
-                ranges::each(db, at, selection, |member, score| members.push(member, score))?;
+                ranges::each(db, at, selection, |some| some.iter().for_each(|(member, score)| members.push(member, *score)))?;
                 Outcome::Members(members)
             }
             Self::StoreRange(source, selection) => {
                 check(&selection.range)?;
                 let source = db.at(source)?;
                 let mut selected: Vec<Member> = Vec::new();
-                ranges::each(db, &source, selection, |member, score| selected.push((Bytes::copy_from_slice(member), score)))?;
+                ranges::each(db, &source, selection, |members| selected.extend(members.iter().map(copied)))?;
                 store(db, at, &selected, "zrangestore")?
             }
             Self::Remove(members) => Outcome::Count(sorted_sets::remove(db, at, members)?),

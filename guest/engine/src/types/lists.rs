@@ -71,11 +71,11 @@ pub fn get(db: &mut Db, at: &KeyAt, position: i64) -> Result<Option<Bytes>> {
     db.layout.lists().get(db.transaction, at, &list, rank).map(Some)
 }
 
-/// Hands the elements from `start` to `stop`, both included, to `visit`, in their order. Positions outside of the list are cut off.
+/// Hands the elements from `start` to `stop`, both included, to `visit`, in their order, some at a time. Positions outside of the list are cut off.
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&[u8])) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&[&[u8]])) -> Result<()> {
     let Some((_, list)) = find(db, at)? else { return Ok(()) };
     db.layout.lists().each(db.transaction, at, &list, ranks(start, stop, list.count), &mut visit)
 }

@@ -37,10 +37,12 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
     if meta.collection().is_some_and(|hash| hash.expiries.is_some()) {
         let mut payload = Encoder::expiring_hash(out, max_bytes);
         payload.length(hashes::len(db, at)?);
-        hashes::each_field(db, at, &mut |name, value, expire_at_ms| {
-            payload.expiry(expire_at_ms);
-            payload.string(name);
-            payload.string(value);
+        hashes::each_field(db, at, &mut |fields| {
+            for field in fields {
+                payload.expiry(field.expire_at_ms);
+                payload.string(&field.name);
+                payload.string(&field.value);
+            }
         })?;
         return Ok(payload.finish()?);
     }
@@ -50,11 +52,13 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
         Body::Collection(collection) => {
             payload.length(db.count(at, collection)?);
             match collection.kind {
-                Kind::List => lists::each(db, at, 0, -1, |element| payload.string(element))?,
-                Kind::Set => sets::each(db, at, &mut |member| payload.string(member))?,
-                Kind::SortedSet => ranges::each(db, at, &Selection::all_of(Range::Ranks(0, -1)), |member, score| {
-                    payload.string(member);
-                    payload.score(score);
+                Kind::List => lists::each(db, at, 0, -1, |elements| elements.iter().for_each(|element| payload.string(element)))?,
+                Kind::Set => sets::each(db, at, &mut |members| members.iter().for_each(|member| payload.string(member)))?,
+                Kind::SortedSet => ranges::each(db, at, &Selection::all_of(Range::Ranks(0, -1)), |members| {
+                    for (member, score) in members {
+                        payload.string(member);
+                        payload.score(*score);
+                    }
                 })?,
                 Kind::Hash => hashes::each(db, at, |name, value| {
                     payload.string(name);

@@ -49,11 +49,11 @@ pub fn has(db: &mut Db, at: &KeyAt, member: &[u8]) -> Result<bool> {
     has_record(db, &set, &record)
 }
 
-/// Hands every member to `visit`, in byte order.
+/// Hands every member to `visit`, in byte order, some at a time.
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let Walk(mut walk) = Walk::new(db, at, set);
     db.layout.each_member(db.transaction, &mut walk, visit)
@@ -134,7 +134,7 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&[u8]))
 pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
     let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
-        each(db, at, visit)?;
+        each(db, at, &mut |members| members.iter().for_each(|member| visit(member)))?;
         db.notify(Classes::SET, SPOP, at);
         return db.delete(at, &old);
     }

@@ -106,7 +106,14 @@ fn are_members(context: &mut Context) -> Result<Vec<bool>> {
 
 fn smembers(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    set_of(reply, |member| sets::each(&mut context.db, &at, member))
+    let header = reply.deferred();
+    let mut len = 0;
+    sets::each(&mut context.db, &at, &mut |members| {
+        reply.bulks(members, |member| [member]);
+        len += members.len();
+    })?;
+    reply.end_set(header, len);
+    Ok(())
 }
 
 fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {

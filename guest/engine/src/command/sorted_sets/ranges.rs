@@ -7,7 +7,7 @@ use crate::error::{Error, Result, texts};
 use crate::resp::reply::Reply;
 use crate::store::Direction;
 use crate::types::sorted_sets;
-use crate::types::sorted_sets::ranges::{self, Range, Selection};
+use crate::types::sorted_sets::ranges::{self, Range, Selection, copied};
 use bytes::Bytes;
 
 const LIMIT_OF_RANKS: Error = Error::client("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
@@ -74,9 +74,12 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
     let shape = Shape::of(reply, with_scores);
     let header = reply.deferred();
     let mut members = 0;
-    ranges::each(&mut context.db, &at, &selection, |member, score| {
-        shape.append(reply, member, score);
-        members += 1;
+    ranges::each(&mut context.db, &at, &selection, |some| {
+        match shape {
+            Shape::Members => reply.bulks(some, |(member, _)| [member]),
+            _ => some.iter().for_each(|(member, score)| shape.append(reply, member, *score)),
+        }
+        members += some.len();
     })?;
     reply.end_array(header, shape.len(members));
     Ok(())
@@ -86,7 +89,7 @@ pub(super) fn zrangestore(context: &mut Context, reply: &mut Reply) -> Result<()
     let (selection, _) = selection(context.args.get(3..).unwrap_or_default(), Fixed::default(), false)?;
     let (destination, source) = (context.db.at(context.arg(1))?, context.db.at(context.arg(2))?);
     let mut members = Vec::new();
-    ranges::each(&mut context.db, &source, &selection, |member, score| members.push((Bytes::copy_from_slice(member), score)))?;
+    ranges::each(&mut context.db, &source, &selection, |some| members.extend(some.iter().map(copied)))?;
     sorted_sets::replace(&mut context.db, &destination, &members, "zrangestore")?;
     reply.integer(length(members.len()));
     Ok(())

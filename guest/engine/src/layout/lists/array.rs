@@ -3,6 +3,7 @@
 
 use super::{Collection, End, INDEX_OVERFLOW, KeyAt, ListAlgorithm, ListHead, ListWalk, Side};
 use crate::error::{Error, Result};
+use crate::layout::records::lend_rows;
 use crate::layout::{RecordKey, RecordRange};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
@@ -166,18 +167,24 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         at: &KeyAt,
         list: &Collection,
         ranks: Range<u64>,
-        visit: &mut dyn FnMut(&[u8]),
+        visit: &mut dyn FnMut(&[&[u8]]),
     ) -> Result<()> {
         let expected = ranks.end - ranks.start;
         let Walk { ref mut scan, mut ranks, .. } = Walk::new(self, at, list, ranks, Direction::Forward, expected)?;
         let head = head(list)?;
-        transaction.each(scan, |key, element| {
-            let Some(rank) = ranks.next() else { return Ok(ControlFlow::Break(())) };
-            if self.decode_element(key)? != head.saturating_add(rank) {
-                return Err(missing(self, at, list, rank)?);
-            }
-            visit(element);
-            Ok(ControlFlow::Continue(()))
+        let mut left = expected;
+        transaction.each_run(scan, |records| {
+            let lend = |(key, element)| {
+                let Some(rank) = ranks.next() else { return Ok(None) };
+                if self.decode_element(key)? != head.saturating_add(rank) {
+                    return Err(missing(self, at, list, rank)?);
+                }
+                Ok(Some(element))
+            };
+            lend_rows(records, &mut left, lend, |elements| {
+                visit(elements);
+                ControlFlow::Continue(())
+            })
         })?;
         ranks.next().map_or(Ok(()), |rank| Err(missing(self, at, list, rank)?))
     }

@@ -158,7 +158,7 @@ pub trait ListAlgorithm {
         expected: u64,
     ) -> Result<Box<dyn ListWalk + 'l>>;
 
-    /// Hands the elements at `ranks` to `visit`, in their order.
+    /// Hands the elements at `ranks` to `visit`, in their order, some at a time.
     ///
     /// # Errors
     /// See the trait.
@@ -168,12 +168,12 @@ pub trait ListAlgorithm {
         at: &KeyAt,
         list: &Collection,
         ranks: Range<u64>,
-        visit: &mut dyn FnMut(&[u8]),
+        visit: &mut dyn FnMut(&[&[u8]]),
     ) -> Result<()> {
         let expected = ranks.end.saturating_sub(ranks.start);
         let mut walk = self.walk(at, list, ranks, Direction::Forward, expected)?;
         while let Some((_, element)) = walk.next(transaction)? {
-            visit(&element);
+            visit(&[&element]);
         }
         Ok(())
     }

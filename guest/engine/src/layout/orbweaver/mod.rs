@@ -16,10 +16,10 @@ use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
-use super::records::{LentRecord, Record, Records};
+use super::records::{LentRecord, Record, Records, Walk, lend_rows};
 use super::{
-    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, Meta, Names, New, RecordKey, RecordRange,
-    Swept, lock_key,
+    Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
+    RecordRange, Swept, lock_key,
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
@@ -27,8 +27,7 @@ use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_e
 use crate::transaction::Transaction;
 use bytes::Bytes;
 use records::Garbage;
-use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The layout's name.
 pub const NAME: &str = "orbweaver";
@@ -295,13 +294,21 @@ impl Layout for Orbweaver {
         records::decode_sub_key(key).map(|(_, field)| field).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
-    fn lend_field<'r>(&self, _hash: &Collection, record: LentRecord<'r>) -> Result<Option<LentField<'r>>> {
-        let split = || {
-            let (_, name) = records::split_sub_key(record.key)?;
-            let (expire_at_ms, value) = records::split_field_value(record.value)?;
-            Ok(Some(LentField { name: name.into(), expire_at_ms, value: value.into() }))
-        };
-        split().map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+    fn each_field(
+        &self,
+        transaction: &mut Transaction<'_>,
+        _hash: &Collection,
+        walk: &mut Walk,
+        now_ms: u64,
+        visit: &mut dyn FnMut(&[LentField<'_>]),
+    ) -> Result<()> {
+        walk.each_run(transaction, |records| {
+            let lend = |record| lend_field(record).map(|field| Some(field).filter(|field| !field.is_expired(now_ms)));
+            lend_rows(records, &mut { u64::MAX }, lend, |fields| {
+                visit(fields);
+                ControlFlow::Continue(())
+            })
+        })
     }
 
     fn field_index(&self) -> Option<&dyn FieldIndex> {
@@ -339,9 +346,13 @@ impl Layout for Orbweaver {
         records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
-    fn lend_member<'r>(&self, record: LentRecord<'r>) -> Result<Cow<'r, [u8]>> {
-        let member = records::split_sub_key(record.key).map(|(_, member)| member.into());
-        member.map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
+        walk.each_run(transaction, |records| {
+            lend_rows(records, &mut { u64::MAX }, |record| lend_member(record).map(Some), |members| {
+                visit(members);
+                ControlFlow::Continue(())
+            })
+        })
     }
 
     fn write_score(
@@ -382,9 +393,15 @@ impl Layout for Orbweaver {
         Some(self)
     }
 
-    fn lend_scored<'r>(&self, record: LentRecord<'r>) -> Result<(f64, Cow<'r, [u8]>)> {
-        let scored = records::split_scored(record.key, record.value).map(|(_, score, member)| (score, member.into()));
-        scored.map_err(|flaw| corrupt(keyspace::SCORE, record.key, flaw))
+    fn each_scored(
+        &self,
+        transaction: &mut Transaction<'_>,
+        walk: &mut Walk,
+        most: u64,
+        visit: &mut dyn FnMut(&[LentScored<'_>]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut left = most;
+        walk.each_run(transaction, |records| lend_rows(records, &mut left, |record| lend_scored(record).map(Some), &mut *visit))
     }
 
     fn lists(&self) -> &dyn ListAlgorithm {
@@ -527,4 +544,23 @@ impl Orbweaver {
             Kind::SortedSet => vec![(self.data, range.clone()), (self.score, range)],
         }
     }
+}
+
+fn lend_field(LentRecord { key, value, .. }: LentRecord<'_>) -> Result<LentField<'_>> {
+    let split = || {
+        let (_, name) = records::split_sub_key(key)?;
+        let (expire_at_ms, value) = records::split_field_value(value)?;
+        Ok(LentField { name, expire_at_ms, value })
+    };
+    split().map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+}
+
+fn lend_member(record: LentRecord<'_>) -> Result<&[u8]> {
+    let member = records::split_sub_key(record.key).map(|(_, member)| member);
+    member.map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+}
+
+fn lend_scored(record: LentRecord<'_>) -> Result<LentScored<'_>> {
+    let scored = records::split_scored(record.key, record.value).map(|(_, score, member)| (member, score));
+    scored.map_err(|flaw| corrupt(keyspace::SCORE, record.key, flaw))
 }

@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::layout::records::Records;
 use crate::store::Direction;
 use crate::transaction::{Census, Parts};
-use std::ops::ControlFlow;
 
 /// Fewer records are walked over: half of them is a small page.
 const MIN_RECORDS: u64 = 256;
@@ -65,10 +64,7 @@ fn census(db: &mut Db, urn: &Urn<'_>, count: u64) -> Result<Option<Census>> {
         _ => {}
     }
     let mut census = db.transaction.new_census(range, urn.total);
-    urn.records.clone().walk(Direction::Forward, usize::MAX).each(db.transaction, |record| {
-        census.push(record.key);
-        Ok(ControlFlow::Continue(()))
-    })?;
+    urn.records.clone().walk(Direction::Forward, usize::MAX).each(db.transaction, |record| census.push(record.key))?;
     Ok(Some(census).filter(is_right))
 }
 
@@ -100,7 +96,6 @@ fn read(db: &mut Db, part: &Records, (bound, rank): (u64, u64), census: &Census)
             found = Some(record.to_record());
         }
         counted.push(record.key);
-        Ok(ControlFlow::Continue(()))
     })?;
     Ok((found, counted))
 }

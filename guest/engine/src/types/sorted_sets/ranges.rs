@@ -7,7 +7,7 @@ use super::{erase, expected, find, ranks};
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::records::Walk;
-use crate::layout::{Collection, Cut, KeyAt};
+use crate::layout::{Collection, Cut, KeyAt, LentScored};
 use crate::store::Direction;
 use bytes::Bytes;
 use std::ops::{Bound, ControlFlow};
@@ -79,11 +79,11 @@ impl Selection {
     }
 }
 
-/// Hands the members of a selection with their scores to `visit`, in order; none where there is no sorted set.
+/// Hands the members of a selection with their scores to `visit`, in order, some at a time; none where there is no sorted set.
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(&[u8], f64)) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
     match find(db, at)? {
         Some((_, set)) => walk(db, at, set, selection, visit),
         None => {
@@ -91,6 +91,12 @@ pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(&[
             Ok(())
         }
     }
+}
+
+/// A member and its score, copied.
+#[must_use]
+pub fn copied((member, score): &LentScored<'_>) -> (Bytes, f64) {
+    (Bytes::copy_from_slice(member), *score)
 }
 
 /// Hands the members with scores from `scores.start` up to but not including `scores.end` to `visit`, upwards, until it breaks off;
@@ -137,9 +143,9 @@ pub fn count(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
         },
         Range::Ranks(..) => {}
     }
-    let mut count = 0;
-    walk(db, at, set, &Selection::all_of(range), |_, _| count += 1)?;
-    Ok(count)
+    let mut count = 0_usize;
+    walk(db, at, set, &Selection::all_of(range), |members| count += members.len())?;
+    Ok(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
 /// Removes the members of a range, and the key with the last one. Returns how many there were.
@@ -154,11 +160,11 @@ pub fn remove(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
         Range::Scores(..) => "zremrangebyscore",
         Range::Members(..) => "zremrangebylex",
     };
-    walk(db, at, set, &Selection::all_of(range), |member, score| members.push((Bytes::copy_from_slice(member), score)))?;
+    walk(db, at, set, &Selection::all_of(range), |some| members.extend(some.iter().map(copied)))?;
     erase(db, at, (&old, set), &members, event)
 }
 
-fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(&[u8], f64)) -> Result<()> {
+fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
     let Selection { ref range, direction, offset, limit } = *selection;
     match range {
         Range::Ranks(first, last) => {
@@ -175,7 +181,7 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
                 return pass(db, &mut walk, limit.min(left), visit);
             }
             let mut walk = db.layout.scores(at, &set, &from, &to).walk(direction, expected(offset.saturating_add(limit)));
-            pass(db, &mut walk, offset, |_, _| ())?;
+            pass(db, &mut walk, offset, |_| ())?;
             pass(db, &mut walk, limit, visit)
         }
         Range::Members(min, max) => {
@@ -192,15 +198,13 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
 }
 
 /// Visits the next `limit` records of the score index.
-fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(&[u8], f64)) -> Result<()> {
+fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
     if limit == 0 {
         return Ok(());
     }
-    let mut left = limit;
-    db.layout.each_scored(db.transaction, walk, &mut |member, score| {
-        visit(member, score);
-        left -= 1;
-        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    db.layout.each_scored(db.transaction, walk, limit, &mut |members| {
+        visit(members);
+        ControlFlow::Continue(())
     })
 }
 
@@ -212,11 +216,12 @@ fn pass_members(
     selection: &Selection,
     begins: &dyn Fn(&[u8]) -> bool,
     goes_on: &dyn Fn(&[u8]) -> bool,
-    mut visit: impl FnMut(&[u8], f64),
+    mut visit: impl FnMut(&[LentScored<'_>]),
 ) -> Result<()> {
     let Selection { offset, limit, .. } = *selection;
     let mut position = None::<u64>;
-    db.layout.each_scored(db.transaction, walk, &mut |member, score| {
+    let mut visit_one = |scored: &LentScored<'_>| {
+        let (member, _) = scored;
         let here = match position {
             None if !begins(member) => return ControlFlow::Continue(()),
             None if !goes_on(member) => return ControlFlow::Break(()),
@@ -228,10 +233,11 @@ fn pass_members(
             if here - offset >= limit || !goes_on(member) {
                 return ControlFlow::Break(());
             }
-            visit(member, score);
+            visit(std::slice::from_ref(scored));
         }
         ControlFlow::Continue(())
-    })
+    };
+    db.layout.each_scored(db.transaction, walk, u64::MAX, &mut |members| members.iter().try_for_each(&mut visit_one))
 }
 
 /// Ranks that count from the first member, of what there is between two that may count from the last one.
