@@ -129,6 +129,42 @@ proptest! {
     }
 }
 
+/// What gives members scores, and what takes them away or is no sorted set.
+const ADDITIONS: [&str; 14] = [
+    "ZADD @ 1 a",
+    "ZADD @ 2 a 3 b 1 a",
+    "ZADD @ CH 1 b -0 c",
+    "ZADD @ NX 5 a 5 d",
+    "ZADD @ XX CH 7 a 7 e",
+    "ZADD @ GT CH 4 a 4 b",
+    "ZADD @ LT 4 a 4 f",
+    "ZADD @ XX 1 g",
+    "ZADD @ INCR 2 a",
+    "ZADD @ NX XX 1 a",
+    "ZADD @ 1 a x b",
+    "ZREM @ a",
+    "DEL @",
+    "SET @ text",
+];
+
+proptest! {
+    #[test]
+    fn rows_of_zadds_leave_what_single_ones_do_whatever_is_under_their_key(
+        steps in prop::collection::vec((prop::sample::select(&ADDITIONS[..8]), 0..4_usize, prop::sample::select(ADDITIONS.as_slice())), 1..60),
+        layout in prop::sample::select(NAMES.as_slice()),
+        max_batch_ops in prop::sample::select([30, u64::MAX].as_slice()),
+    ) {
+        let commands = steps.iter().flat_map(|&(addition, times, other)| {
+            std::iter::repeat_n(addition, times).chain((times % 2 == 0).then_some(other)).map(|command| command.replace('@', "key"))
+        });
+        let commands: Vec<String> = commands.collect();
+        let limits = Limits { max_batch_ops, ..Limits::NONE };
+        let (alone, in_pipelines) = (run(layout, limits, &commands, 1), run(layout, limits, &commands, 400));
+        prop_assert_eq!(&alone.0, &in_pipelines.0);
+        prop_assert_eq!(alone.1, in_pipelines.1);
+    }
+}
+
 #[test]
 fn pushes_of_very_many_elements_are_committed_on_the_way_also_where_these_are_empty() {
     let mut measured = Measured::on(MemoryStore::new());

@@ -53,6 +53,30 @@ fn a_set_of_512_members_has_no_tree_and_one_of_513_has() {
 }
 
 #[test]
+fn members_that_move_in_pipelines_are_counted_as_those_that_move_alone() {
+    let (mut keeper, mut client) = with_members(3000);
+    let mut scores: Vec<usize> = (0..3000).collect();
+    let mut seed = 1_usize;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % below
+    };
+    // Few of them, and so many that all nodes are walked over.
+    for length in [1, 2, 7, 20, 128, 128, 128, 400] {
+        let moves: Vec<(usize, usize)> = (0..length).map(|_| (random(3000), random(5000))).collect();
+        let pipeline: Vec<String> = moves.iter().map(|(member, score)| format!("ZADD z {score} m{member:03}")).collect();
+        assert_eq!(client.run_bytes(&pipeline.join("\r\n")), b":0\r\n".repeat(length));
+        moves.into_iter().for_each(|(member, score)| scores[member] = score);
+        assert_eq!(keeper.check(1000), Vec::<String>::new(), "{length}");
+        let mut order: Vec<(usize, String)> = scores.iter().enumerate().map(|(member, &score)| (score, format!("m{member:03}"))).collect();
+        order.sort();
+        for rank in (0..3000).step_by(97) {
+            assert_eq!(client.run(&format!("ZRANK z {}", order[rank].1)), format!(":{rank}"), "{length}");
+        }
+    }
+}
+
+#[test]
 fn a_set_that_is_removed_or_emptied_leaves_its_tree_to_the_sweep() {
     for command in ["DEL z", "SET z v", "ZREMRANGEBYRANK z 0 -1", "ZPOPMIN z 600", "ZREMRANGEBYSCORE z -inf inf", "FLUSHALL"] {
         let (mut keeper, mut client) = with_members(600);

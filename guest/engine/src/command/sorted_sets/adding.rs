@@ -4,9 +4,10 @@ use super::reply_score;
 use crate::command::Context;
 use crate::command::options::{is_word, length};
 use crate::error::{Error, Result, texts};
+use crate::few::Few;
 use crate::number::parse_double;
 use crate::resp::reply::Reply;
-use crate::types::sorted_sets::{self, Condition, Members, Scores};
+use crate::types::sorted_sets::{self, Added, Condition, Members, Scores};
 use bytes::Bytes;
 
 const NX_AND_XX: Error = Error::client("ERR XX and NX options at the same time are not compatible");
@@ -46,6 +47,10 @@ impl Options {
         true
     }
 
+    fn reply(self, reply: &mut Reply, done: Added) {
+        reply.integer(length(if self.count_changes { done.added + done.updated } else { done.added }));
+    }
+
     fn condition(self) -> Result<Condition> {
         let Self { new, existing, greater, less, .. } = self;
         let members = match (new, existing) {
@@ -74,8 +79,36 @@ pub(super) fn zincrby(context: &mut Context, reply: &mut Reply) -> Result<()> {
     add(context, reply, Options { increment: true, ..Options::default() })
 }
 
-fn add(context: &mut Context, reply: &mut Reply, mut options: Options) -> Result<()> {
-    let arguments = context.args.get(2..).unwrap_or_default();
+/// ZADDs in a row. One with INCR is no part of it: its reply is a score.
+pub(super) fn zadd_row(
+    context: &mut Context,
+    calls: &mut dyn Iterator<Item = &[Bytes]>,
+    reply: &mut Reply,
+    answered: &mut dyn FnMut(usize),
+) -> Result<()> {
+    let additions = calls.map(|args| match addition(args, Options::default())? {
+        Addition { options: Options { increment: true, .. }, .. } => Err(texts::SYNTAX),
+        addition => Ok(addition),
+    });
+    let additions: Vec<Addition> = additions.collect::<Result<_>>()?;
+    let at = context.db.at(context.arg(1))?;
+    let mut told = additions.iter();
+    sorted_sets::add_each(&mut context.db, &at, additions.iter().map(|addition| (&*addition.pairs, addition.condition)), |done| {
+        told.next().into_iter().for_each(|addition| addition.options.reply(reply, done));
+        answered(reply.len());
+    })
+}
+
+/// What ZADD is to do.
+struct Addition {
+    options: Options,
+    condition: Condition,
+    pairs: Few<(f64, Bytes)>,
+}
+
+/// Reads the arguments of ZADD, from the name of the command on.
+fn addition(args: &[Bytes], mut options: Options) -> Result<Addition> {
+    let arguments = args.get(2..).unwrap_or_default();
     let count = arguments.iter().take_while(|word| options.take(word)).count();
     let pairs = arguments.get(count..).unwrap_or_default();
     if pairs.is_empty() || pairs.len() % 2 == 1 {
@@ -86,27 +119,21 @@ fn add(context: &mut Context, reply: &mut Reply, mut options: Options) -> Result
         return Err(TOO_MANY_PAIRS);
     }
     let pair = |[score, member]: &[Bytes; 2]| Ok((parse_double(score).ok_or(texts::NOT_A_FLOAT)?, member.clone()));
-    let (only, several);
-    let pairs = match pairs.as_chunks().0 {
-        // As most requests have it: no list.
-        [one] => {
-            only = [pair(one)?];
-            only.as_slice()
-        }
-        all => {
-            several = all.iter().map(pair).collect::<Result<Vec<(f64, Bytes)>>>()?;
-            several.as_slice()
-        }
-    };
+    let pairs = pairs.as_chunks().0.iter().map(pair).collect::<Result<_>>()?;
+    Ok(Addition { options, condition, pairs })
+}
+
+fn add(context: &mut Context, reply: &mut Reply, options: Options) -> Result<()> {
+    let Addition { options, condition, pairs } = addition(context.args, options)?;
     let at = context.db.at(context.arg(1))?;
-    match pairs {
+    match pairs.as_slice() {
         [(increment, member)] if options.increment => {
             let sum = sorted_sets::increment(&mut context.db, &at, member, *increment, condition)?;
             reply_score(reply, sum);
         }
         pairs => {
             let done = sorted_sets::add(&mut context.db, &at, pairs, condition)?;
-            reply.integer(length(if options.count_changes { done.added + done.updated } else { done.added }));
+            options.reply(reply, done);
         }
     }
     Ok(())

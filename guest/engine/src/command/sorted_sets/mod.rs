@@ -40,7 +40,9 @@ const PAIRS: Parts = Parts::Names { first: 3, last: -1, step: 2 };
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    Group::SortedSet.row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd).naming(PAIRS),
+    Group::SortedSet.row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd)
+        .naming(PAIRS)
+        .in_rows(adding::zadd_row),
     Group::SortedSet.row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),
     Group::SortedSet.row("zcount", 4, FAST_READ, "2.0.0", "Returns how many members have scores in a range.", ranges::zcount),
     Group::SortedSet.row("zdiff", -3, READ_OF_MANY, "6.2.0", "Returns the difference of sorted sets.", algebra::zdiff).with_keys(KEYS),

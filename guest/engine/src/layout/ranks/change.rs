@@ -1,10 +1,15 @@
 //! Members that come and go: the nodes above them count on, are cut, or become one with a neighbour.
 
-use super::{MAX_FILL, Node, Tree, WRONG_COUNT};
+use super::{MAX_FILL, Node, Tree, WRONG_COUNT, behind};
 use crate::error::Result;
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
+
+/// So many changes may be worth a walk over all nodes between them.
+const MANY: usize = 8;
+/// A search for a node costs as much as a walk over so many.
+const NODES_FOR_A_SEARCH: usize = 8;
 
 /// A member that comes or goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +40,7 @@ impl Tree<'_> {
     pub fn update(&mut self, transaction: &mut Transaction<'_>, mut changes: Vec<Change>) -> Result<()> {
         changes.sort_unstable_by(|left, right| left.place.cmp(&right.place));
         let mut changed = Vec::new();
-        self.count(transaction, self.set.rank_levels, b"", &changes, &mut changed)?;
+        self.count(transaction, self.set.rank_levels, (b"", self.set.count), &changes, &mut changed)?;
         // Nodes are cut where nodes of the level below begin: those must be cut before.
         changed.sort_by_key(|changed| changed.level);
         let mut top_is_smaller = false;
@@ -56,17 +61,22 @@ impl Tree<'_> {
         self.grow(transaction, self.wants(), usize::MAX).map(|_| ())
     }
 
-    /// Counts changes, which are in order and behind a place, at a level and at those below it. `changed` is told the nodes that count more
-    /// or fewer than before. (From the top, as a node tells how far back the search below it has to look.)
+    /// Counts changes, which are in order and behind a place, at a level and at those below it; there are about `members` from the place on.
+    /// `changed` is told the nodes that count more or fewer than before. (From the top, as a node tells how far back the search below it
+    /// has to look.)
     fn count(
         &self,
         transaction: &mut Transaction<'_>,
         level: u8,
-        from: &[u8],
+        (from, members): (&[u8], u64),
         changes: &[Change],
         changed: &mut Vec<Changed>,
     ) -> Result<()> {
         let Some(last) = changes.last().filter(|_| level > 0) else { return Ok(()) };
+        let nodes = usize::try_from(members / self.unit(level)).unwrap_or(usize::MAX);
+        if changes.len() >= MANY && nodes <= changes.len().saturating_mul(NODES_FOR_A_SEARCH) {
+            return self.count_along(transaction, level, (from, nodes), changes, changed);
+        }
         let last = self.covering(transaction, level, from, &last.place)?;
         let (mut rest, mut found) = (changes, None);
         while let Some(first) = rest.first() {
@@ -78,17 +88,59 @@ impl Tree<'_> {
             let own = if node.place == last.place { rest.len() } else { self.own(transaction, level, &node, rest, &mut found)? };
             let (inside, outside) = rest.split_at(own);
             rest = outside;
-            self.count(transaction, level.saturating_sub(1), &node.place, inside, changed)?;
-            let added = u64::try_from(inside.iter().filter(|change| change.comes).count()).unwrap_or(u64::MAX);
-            let removed = u64::try_from(inside.len()).unwrap_or(u64::MAX).saturating_sub(added);
-            let before = node.count;
-            let count = before.checked_add(added).and_then(|count| count.checked_sub(removed));
-            let count = count.ok_or_else(|| self.damaged(level, &node.place, WRONG_COUNT))?;
-            if count != before {
-                let node = Node { count, ..node };
-                self.put(transaction, level, &node)?;
-                changed.push(Changed { level, node, before });
+            self.count_in(transaction, level, node, inside, changed)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Tree::count`], by a walk over the nodes, which are about `nodes`.
+    fn count_along(
+        &self,
+        transaction: &mut Transaction<'_>,
+        level: u8,
+        (from, nodes): (&[u8], usize),
+        changes: &[Change],
+        changed: &mut Vec<Changed>,
+    ) -> Result<()> {
+        let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(()) };
+        let first = self.covering(transaction, level, from, &first.place)?;
+        let mut walk = self.nodes(level, &first.place, Some(&behind(&last.place)), Direction::Forward, nodes);
+        // Before any of them is changed: a walk that meets changes is slower.
+        let mut covering = Vec::with_capacity(nodes);
+        while let Some(node) = walk.next(transaction)? {
+            covering.push(node);
+        }
+        let (mut rest, mut nodes) = (changes, covering.into_iter().peekable());
+        while let Some(node) = nodes.next() {
+            let own = nodes.peek().map_or(rest.len(), |next| rest.partition_point(|change| change.place < next.place));
+            let (inside, outside) = rest.split_at(own);
+            rest = outside;
+            if !inside.is_empty() {
+                self.count_in(transaction, level, node, inside, changed)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Counts changes, all of which a node covers, there and below it.
+    fn count_in(
+        &self,
+        transaction: &mut Transaction<'_>,
+        level: u8,
+        node: Node,
+        changes: &[Change],
+        changed: &mut Vec<Changed>,
+    ) -> Result<()> {
+        self.count(transaction, level.saturating_sub(1), (&node.place, node.count), changes, changed)?;
+        let added = u64::try_from(changes.iter().filter(|change| change.comes).count()).unwrap_or(u64::MAX);
+        let removed = u64::try_from(changes.len()).unwrap_or(u64::MAX).saturating_sub(added);
+        let before = node.count;
+        let count = before.checked_add(added).and_then(|count| count.checked_sub(removed));
+        let count = count.ok_or_else(|| self.damaged(level, &node.place, WRONG_COUNT))?;
+        if count != before {
+            let node = Node { count, ..node };
+            self.put(transaction, level, &node)?;
+            changed.push(Changed { level, node, before });
         }
         Ok(())
     }

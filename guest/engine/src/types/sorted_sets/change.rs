@@ -74,6 +74,11 @@ impl<'c> Change<'c> {
         changed.after = Some(score);
     }
 
+    /// What has been done so far.
+    pub const fn done(&self) -> Added {
+        self.done
+    }
+
     /// Writes what has changed, with the head, and tells the event.
     pub fn finish(self, db: &mut Db, event: &'static str) -> Result<Added> {
         let Self { at, old, set, members, done } = self;

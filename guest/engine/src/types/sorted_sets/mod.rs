@@ -132,15 +132,37 @@ pub fn rank(db: &mut Db, at: &KeyAt, member: &Bytes, direction: Direction) -> Re
 /// # Errors
 /// See the module.
 pub fn add(db: &mut Db, at: &KeyAt, pairs: &[(f64, Bytes)], condition: Condition) -> Result<Added> {
+    let mut done = Added::default();
+    add_each(db, at, std::iter::once((pairs, condition)), |added| done = added)?;
+    Ok(done)
+}
+
+/// As [`add`] for each of `additions`, one after the other; `added` is told what each has done. All is written once.
+///
+/// # Errors
+/// As [`add`]: then some members may be there, and the head is as before.
+pub fn add_each<'p>(
+    db: &mut Db,
+    at: &KeyAt,
+    additions: impl Iterator<Item = (&'p [(f64, Bytes)], Condition)> + Clone,
+    mut added: impl FnMut(Added),
+) -> Result<()> {
     let found = find(db, at)?;
-    if found.is_none() && condition.members == Members::Existing {
-        return Ok(Added::default());
+    if found.is_none() && additions.clone().all(|(_, condition)| condition.members == Members::Existing) {
+        additions.for_each(|_| added(Added::default()));
+        return Ok(());
     }
-    let mut change = Change::of(db, at, found, pairs.iter().map(|(_, member)| member))?;
-    for (score, member) in pairs {
-        change.set(member, *score, condition);
+    let members = additions.clone().flat_map(|(pairs, _)| pairs.iter().map(|(_, member)| member));
+    let mut change = Change::of(db, at, found, members)?;
+    for (pairs, condition) in additions {
+        let before = change.done();
+        for (score, member) in pairs {
+            change.set(member, *score, condition);
+        }
+        let after = change.done();
+        added(Added { added: after.added - before.added, updated: after.updated - before.updated });
     }
-    change.finish(db, "zadd")
+    change.finish(db, "zadd").map(|_| ())
 }
 
 /// Adds to the score of a member, and returns the sum; a member that is not there counts as 0. `None`, and nothing changed, where
