@@ -285,8 +285,8 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
-    /// Whether the head of a list may be written behind several pushes instead of behind each of them. Not where the record of an element says
-    /// what the head said when it was put, as its timestamp does in Nemo's format.
+    /// Whether the head of a collection may be written behind several commands that add to it instead of behind each of them. Not where the
+    /// record of an element says what the head said when it was put, as its timestamp does in Nemo's format.
     fn takes_rows(&self) -> bool {
         false
     }
@@ -426,12 +426,7 @@ pub trait Layout {
     ///
     /// # Errors
     /// As [`Walk::each_run`].
-    fn each_member(
-        &self,
-        transaction: &mut Transaction<'_>,
-        walk: &mut Walk,
-        visit: &mut dyn FnMut(&[&[u8]]),
-    ) -> Result<()> {
+    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
         while let Some(record) = walk.next(transaction)? {
             visit(&[&self.decode_member(&record.key)?]);
         }

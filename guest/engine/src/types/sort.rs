@@ -144,7 +144,9 @@ fn elements(db: &mut Db, at: &KeyAt, collection: Collection, ranks: std::ops::Ra
     let position = |rank: u64| i64::try_from(rank).unwrap_or(i64::MAX);
     let (first, last) = (position(ranks.start), position(ranks.end - 1));
     match (collection.kind, direction) {
-        (Kind::List, Direction::Forward) => lists::each(db, at, first, last, |some| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element))))?,
+        (Kind::List, Direction::Forward) => {
+            lists::each(db, at, first, last, |some| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element))))?
+        }
         (Kind::List, Direction::Reverse) => {
             lists::each(db, at, -1 - last, -1 - first, |some| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element))))?;
             elements.reverse();

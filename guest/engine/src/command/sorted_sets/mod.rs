@@ -40,7 +40,8 @@ const PAIRS: Parts = Parts::Names { first: 3, last: -1, step: 2 };
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    Group::SortedSet.row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd)
+    Group::SortedSet
+        .row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd)
         .naming(PAIRS)
         .in_rows(adding::zadd_row),
     Group::SortedSet.row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),

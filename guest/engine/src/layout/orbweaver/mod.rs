@@ -348,10 +348,15 @@ impl Layout for Orbweaver {
 
     fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
         walk.each_run(transaction, |records| {
-            lend_rows(records, &mut { u64::MAX }, |record| lend_member(record).map(Some), |members| {
-                visit(members);
-                ControlFlow::Continue(())
-            })
+            lend_rows(
+                records,
+                &mut { u64::MAX },
+                |record| lend_member(record).map(Some),
+                |members| {
+                    visit(members);
+                    ControlFlow::Continue(())
+                },
+            )
         })
     }
 
