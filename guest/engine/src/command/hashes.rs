@@ -142,21 +142,21 @@ fn hlen(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn hgetall(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let pairs = each(context, |fields| reply.bulks(fields, |field| [&field.name, &field.value]))?;
+    let pairs = each(context, |fields| reply.bulks(fields, |field| [field.name, field.value]))?;
     reply.end_map(header, pairs);
     Ok(())
 }
 
 fn hkeys(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let fields = each(context, |fields| reply.bulks(fields, |field| [&field.name]))?;
+    let fields = each(context, |fields| reply.bulks(fields, |field| [field.name]))?;
     reply.end_array(header, fields);
     Ok(())
 }
 
 fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let values = each(context, |fields| reply.bulks(fields, |field| [&field.value]))?;
+    let values = each(context, |fields| reply.bulks(fields, |field| [field.value]))?;
     reply.end_array(header, values);
     Ok(())
 }

@@ -65,7 +65,7 @@ pub fn get_many(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<
 /// # Errors
 /// See the module.
 pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-    each_field(db, at, &mut |fields| fields.iter().for_each(|field| visit(&field.name, &field.value)))
+    each_field(db, at, &mut |fields| fields.iter().for_each(|field| visit(field.name, field.value)))
 }
 
 /// As [`each`], some at a time, with the expiries of the fields.

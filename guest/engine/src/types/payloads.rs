@@ -40,8 +40,8 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
         hashes::each_field(db, at, &mut |fields| {
             for field in fields {
                 payload.expiry(field.expire_at_ms);
-                payload.string(&field.name);
-                payload.string(&field.value);
+                payload.string(field.name);
+                payload.string(field.value);
             }
         })?;
         return Ok(payload.finish()?);
