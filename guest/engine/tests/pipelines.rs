@@ -175,6 +175,17 @@ fn pushes_of_very_many_elements_are_committed_on_the_way_also_where_these_are_em
 }
 
 #[test]
+fn equal_pushes_fit_into_any_store_that_one_of_them_fits_into() {
+    for max_batch_ops in [100, 4096, 6000, u64::MAX] {
+        for (elements, times) in [(1, 70), (40, 70), (90, 70), (2700, 3)] {
+            let commands = vec![format!("RPUSH list{}", " x".repeat(elements)); times];
+            let limits = Limits { max_batch_ops, ..Limits::NONE };
+            assert_eq!(run("orbweaver", limits, &commands, 70).0, run("orbweaver", limits, &commands, 1).0, "{elements}, {max_batch_ops}");
+        }
+    }
+}
+
+#[test]
 fn equal_requests_that_each_write_a_large_value_are_committed_on_the_way() {
     let mut measured = Measured::on(MemoryStore::new());
     // More than a group has changed before it is committed.

@@ -270,7 +270,7 @@ impl<'r> Iterator for LentRecords<'_, 'r> {
 /// pointer, which is in memory there, and for what the caller has put aside.)
 const ROWS: usize = 32;
 
-/// Hands what `lend` makes of `records` to `visit`, some at a time, `left` of them at most, until it breaks off.
+/// Hands what `lend` makes of `records` to `visit`, some at a time, `left` of them at most, which is not 0, until it breaks off.
 ///
 /// # Errors
 /// Those of `lend`.

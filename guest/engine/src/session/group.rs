@@ -3,11 +3,12 @@
 use super::plan::{Job, Work};
 use crate::command::Run;
 use crate::command::flags::Flags;
-use crate::store::Limits;
+use crate::store::{Limits, Store};
 
-/// Equal requests that write are one job up to so many bytes of them. They make fewer than [`ROOMY_OPS`] records then, of fewer than
-/// [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
+/// Equal requests that write are one job up to so many bytes of them, and so many arguments. They change fewer than [`ROOMY_OPS`] records then,
+/// of fewer than [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
 const MAX_BYTES_AS_ONE: usize = 16 << 10;
+const MAX_ARGS_AS_ONE: usize = 1024;
 /// On stores that take so many operations at once.
 const ROOMY_OPS: u64 = 4096;
 /// As many bytes.
@@ -51,7 +52,7 @@ impl Group {
 
     /// Takes the request of `length` bytes that the input begins with, and that is the last job, as often as it comes again behind itself, at
     /// most so many times. Returns how many times that is.
-    pub fn take_again(&mut self, input: &[u8], length: usize, most: usize, events_are_wanted: bool, limits: &Limits) -> usize {
+    pub fn take_again(&mut self, input: &[u8], length: usize, most: usize, events_are_wanted: bool, store: &dyn Store) -> usize {
         let Some((request, mut behind)) = input.split_at_checked(length).filter(|_| length > 0) else { return 0 };
         let mut times = 0;
         while times < most
@@ -65,7 +66,7 @@ impl Group {
         let is_one_job = !events_are_wanted
             && match call.command.run {
                 Run::DataInRows(..) => {
-                    times * length <= MAX_BYTES_AS_ONE && limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
+                    times * length <= MAX_BYTES_AS_ONE && times * call.args.len() <= MAX_ARGS_AS_ONE && is_roomy(&store.limits())
                 }
                 _ => call.command.flags.has(Flags::READONLY),
             };
@@ -75,4 +76,8 @@ impl Group {
         self.requests += times;
         times
     }
+}
+
+const fn is_roomy(limits: &Limits) -> bool {
+    limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
 }

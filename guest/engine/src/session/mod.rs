@@ -370,7 +370,7 @@ impl Engine {
     /// how many bytes that is.
     fn take_again(&mut self, input: &[u8], length: usize, group: &mut Group) -> usize {
         let room = self.group_limit.saturating_sub(group.requests());
-        let times = group.take_again(input, length, room, self.server.wanted_events() != Classes::NONE, &self.store.limits());
+        let times = group.take_again(input, length, room, self.server.wanted_events() != Classes::NONE, self.store.as_ref());
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
         times * length
     }

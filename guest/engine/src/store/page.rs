@@ -106,7 +106,12 @@ impl<'p> Iterator for Pieces<'p> {
         let &[key_end, value_end] = self.ends.next()?;
         let (key_end, value_end) = (usize::try_from(key_end).ok()?, usize::try_from(value_end).ok()?);
         let start = std::mem::replace(&mut self.start, value_end);
-        Some((self.bytes.get(start..key_end)?, self.bytes.get(key_end..value_end)?))
+        let pieces = self.bytes.get(start..key_end).zip(self.bytes.get(key_end..value_end));
+        if pieces.is_none() {
+            // What follows ends that contradict the bytes is not trusted.
+            self.ends = Default::default();
+        }
+        pieces
     }
 }
 

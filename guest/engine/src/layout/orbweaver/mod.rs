@@ -405,6 +405,9 @@ impl Layout for Orbweaver {
         most: u64,
         visit: &mut dyn FnMut(&[LentScored<'_>]) -> ControlFlow<()>,
     ) -> Result<()> {
+        if most == 0 {
+            return Ok(());
+        }
         let mut left = most;
         walk.each_run(transaction, |records| lend_rows(records, &mut left, |record| lend_scored(record).map(Some), &mut *visit))
     }

@@ -199,9 +199,6 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
 
 /// Visits the next `limit` records of the score index.
 fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
-    if limit == 0 {
-        return Ok(());
-    }
     db.layout.each_scored(db.transaction, walk, limit, &mut |members| {
         visit(members);
         ControlFlow::Continue(())
