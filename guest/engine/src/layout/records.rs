@@ -303,6 +303,22 @@ pub fn lend_rows<R, T: Copy>(
     Ok(if are_more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 }
 
+/// As [`lend_rows`], all of them.
+///
+/// # Errors
+/// Those of `lend`.
+#[inline(always)]
+pub fn lend_all<R, T: Copy>(
+    records: &mut impl Iterator<Item = R>,
+    lend: impl FnMut(R) -> Result<Option<T>>,
+    visit: &mut dyn FnMut(&[T]),
+) -> Result<ControlFlow<()>> {
+    lend_rows(records, &mut { u64::MAX }, lend, |rows| {
+        visit(rows);
+        ControlFlow::Continue(())
+    })
+}
+
 /// See [`Walk::Chosen`].
 #[derive(Debug)]
 pub struct Chosen {

@@ -1,14 +1,14 @@
 //! A group: the jobs that run in one transaction.
 
 use super::plan::{Job, Work};
+use super::rows::MAX_ROW_ARGS;
 use crate::command::Run;
 use crate::command::flags::Flags;
 use crate::store::{Limits, Store};
 
-/// Equal requests that write are one job up to so many bytes of them, and so many arguments. They change fewer than [`ROOMY_OPS`] records then,
-/// of fewer than [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
+/// Equal requests that write are one job up to so many bytes of them, where a row takes their arguments. They change fewer than [`ROOMY_OPS`]
+/// records then, of fewer than [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
 const MAX_BYTES_AS_ONE: usize = 16 << 10;
-const MAX_ARGS_AS_ONE: usize = 1024;
 /// On stores that take so many operations at once.
 const ROOMY_OPS: u64 = 4096;
 /// As many bytes.
@@ -66,7 +66,7 @@ impl Group {
         let is_one_job = !events_are_wanted
             && match call.command.run {
                 Run::DataInRows(..) => {
-                    times * length <= MAX_BYTES_AS_ONE && times * call.args.len() <= MAX_ARGS_AS_ONE && is_roomy(&store.limits())
+                    times * length <= MAX_BYTES_AS_ONE && times * call.args.len() <= MAX_ROW_ARGS && is_roomy(&store.limits())
                 }
                 _ => call.command.flags.has(Flags::READONLY),
             };

@@ -11,7 +11,7 @@ use bytes::Bytes;
 const MAX_ROW_BYTES: usize = 64 << 10;
 
 /// And no more arguments than these: empty ones are records all the same, and a group is committed on the way where it has changed much.
-const MAX_ROW_ARGS: usize = 1024;
+pub const MAX_ROW_ARGS: usize = 1024;
 
 /// Several calls of one command on one key.
 pub struct Row<'j> {

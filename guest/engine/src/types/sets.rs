@@ -126,15 +126,15 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&[u8]))
     })
 }
 
-/// Removes `count` members drawn at random, all of them where there are not so many, and hands them to `visit`. Every choice of
-/// members is equally likely. Costs what [`random`] does and a deletion for each.
+/// Removes `count` members drawn at random, all of them where there are not so many, and hands them to `visit`, some at a time. Every
+/// choice of members is equally likely. Costs what [`random`] does and a deletion for each.
 ///
 /// # Errors
 /// See the module.
-pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[u8])) -> Result<()> {
+pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
     let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
-        each(db, at, &mut |members| members.iter().for_each(|member| visit(member)))?;
+        each(db, at, visit)?;
         db.notify(Classes::SET, SPOP, at);
         return db.delete(at, &old);
     }
@@ -142,7 +142,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[u8])) ->
     let mut popped = Vec::new();
     draw::records(db, &Urn { records: &records, total: set.count, only: None, seek: None }, Draw::Distinct(count), &mut |record| {
         let member = layout.decode_member(&record.key)?;
-        visit(&member);
+        visit(&[&member]);
         // A copy: a slice would keep the whole page that it came with.
         popped.push(Bytes::copy_from_slice(&member));
         Ok(())

@@ -143,19 +143,18 @@ fn elements(db: &mut Db, at: &KeyAt, collection: Collection, ranks: std::ops::Ra
     }
     let position = |rank: u64| i64::try_from(rank).unwrap_or(i64::MAX);
     let (first, last) = (position(ranks.start), position(ranks.end - 1));
+    let mut copy = |some: &[&[u8]]| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element)));
     match (collection.kind, direction) {
-        (Kind::List, Direction::Forward) => {
-            lists::each(db, at, first, last, |some| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element))))?
-        }
+        (Kind::List, Direction::Forward) => lists::each(db, at, first, last, copy)?,
         (Kind::List, Direction::Reverse) => {
-            lists::each(db, at, -1 - last, -1 - first, |some| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element))))?;
+            lists::each(db, at, -1 - last, -1 - first, copy)?;
             elements.reverse();
         }
         (Kind::SortedSet, direction) => {
             let selection = Selection { direction, ..Selection::all_of(Range::Ranks(first, last)) };
             ranges::each(db, at, &selection, |some| elements.extend(some.iter().map(|(member, _)| Bytes::copy_from_slice(member))))?;
         }
-        _ => sets::each(db, at, &mut |some| elements.extend(some.iter().map(|member| Bytes::copy_from_slice(member))))?,
+        _ => sets::each(db, at, &mut copy)?,
     }
     Ok(elements)
 }

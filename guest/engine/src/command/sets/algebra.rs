@@ -23,10 +23,10 @@ pub fn sdiff(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn show(context: &mut Context, reply: &mut Reply, operation: Operation) -> Result<()> {
     let keys = keys(context, context.args.get(1..).unwrap_or_default())?;
-    set_of(reply, |member| {
+    set_of(reply, |some| {
         let mut members = Members::new(&mut context.db, operation, &keys)?;
         while let Some(next) = members.next(&mut context.db)? {
-            member(&next);
+            some(&[&next]);
         }
         Ok(())
     })

@@ -106,14 +106,7 @@ fn are_members(context: &mut Context) -> Result<Vec<bool>> {
 
 fn smembers(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    let header = reply.deferred();
-    let mut len = 0;
-    sets::each(&mut context.db, &at, &mut |members| {
-        reply.bulks(members, |member| [member]);
-        len += members.len();
-    })?;
-    reply.end_set(header, len);
-    Ok(())
+    set_of(reply, |some| sets::each(&mut context.db, &at, some))
 }
 
 fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -133,13 +126,13 @@ fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-/// Appends a set of the members that `members` hands over.
-fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<()>) -> Result<()> {
+/// Appends a set of the members that `members` hands over, some at a time.
+fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&[&[u8]])) -> Result<()>) -> Result<()> {
     let header = reply.deferred();
     let mut len = 0;
-    members(&mut |member| {
-        reply.bulk(member);
-        len += 1;
+    members(&mut |some| {
+        reply.bulks(some, |member| [member]);
+        len += some.len();
     })?;
     reply.end_set(header, len);
     Ok(())

@@ -16,10 +16,10 @@ pub fn spop(context: &mut Context, reply: &mut Reply) -> Result<()> {
     });
     let at = context.db.at(context.arg(1))?;
     if let Some(count) = count.transpose()? {
-        return set_of(reply, |member| sets::pop(&mut context.db, &at, count, member));
+        return set_of(reply, |some| sets::pop(&mut context.db, &at, count, some));
     }
     let mut popped = None;
-    sets::pop(&mut context.db, &at, 1, &mut |member| popped = Some(member.to_vec()))?;
+    sets::pop(&mut context.db, &at, 1, &mut |members| popped = members.first().map(|member| member.to_vec()))?;
     reply_value(reply, popped.as_deref());
     Ok(())
 }

@@ -92,9 +92,11 @@ pub(super) fn zadd_row(
     });
     let additions: Vec<Addition> = additions.collect::<Result<_>>()?;
     let at = context.db.at(context.arg(1))?;
-    let mut told = additions.iter();
+    let mut options = additions.iter().map(|addition| addition.options);
     sorted_sets::add_each(&mut context.db, &at, additions.iter().map(|addition| (&*addition.pairs, addition.condition)), |done| {
-        told.next().into_iter().for_each(|addition| addition.options.reply(reply, done));
+        if let Some(options) = options.next() {
+            options.reply(reply, done);
+        }
         answered(reply.len());
     })
 }

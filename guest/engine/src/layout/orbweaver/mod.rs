@@ -16,7 +16,7 @@ use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
-use super::records::{LentRecord, Record, Records, Walk, lend_rows};
+use super::records::{LentRecord, Record, Records, Walk, lend_all, lend_rows};
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
     RecordRange, Swept, lock_key,
@@ -304,10 +304,7 @@ impl Layout for Orbweaver {
     ) -> Result<()> {
         walk.each_run(transaction, |records| {
             let lend = |record| lend_field(record).map(|field| Some(field).filter(|field| !field.is_expired(now_ms)));
-            lend_rows(records, &mut { u64::MAX }, lend, |fields| {
-                visit(fields);
-                ControlFlow::Continue(())
-            })
+            lend_all(records, lend, visit)
         })
     }
 
@@ -347,17 +344,7 @@ impl Layout for Orbweaver {
     }
 
     fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
-        walk.each_run(transaction, |records| {
-            lend_rows(
-                records,
-                &mut { u64::MAX },
-                |record| lend_member(record).map(Some),
-                |members| {
-                    visit(members);
-                    ControlFlow::Continue(())
-                },
-            )
-        })
+        walk.each_run(transaction, |records| lend_all(records, |record| lend_member(record).map(Some), visit))
     }
 
     fn write_score(
