@@ -19,10 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let guest = out.join("guest");
     std::fs::write(out.join("orbweaver.wasm"), orbweaver_component::build(workspace, &guest)?)?;
     // What runs here has deadlines.
-    let checked = orbweaver_component::encode_with_checks(&guest)?;
+    let checked = orbweaver_component::module_with_checks(&guest)?;
     std::fs::write(out.join("checked.wasm"), &checked)?;
 
     let engine = wasmtime::Engine::new(config::config().target(&env::var("TARGET")?)?)?;
-    std::fs::write(out.join("checked.cwasm"), engine.precompile_component(&checked)?)?;
+    std::fs::write(out.join("checked.cwasm"), engine.precompile_module(&checked)?)?;
     Ok(())
 }

@@ -24,6 +24,19 @@ fn the_component_imports_a_store_a_clock_randomness_and_a_log_line_and_nothing_e
     assert_eq!(exports, interfaces.map(|interface| format!("orbweaver:engine/{interface}@0.1.0")));
 }
 
+#[test]
+fn what_is_no_component_of_these_interfaces_is_an_error() {
+    let error = |bytes: &[u8]| orbweaver::runtime::Component::compile(bytes).err().unwrap().to_string();
+    assert!(!error(b"no component").is_empty());
+    // A component of nothing, and one whose module asks for what no host has.
+    let head = b"\0asm\x0d\0\x01\0";
+    assert!(error(head).contains("without a module"), "{}", error(head));
+    let module = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x02\x07\x01\x01a\x01b\0\0";
+    let length = u8::try_from(module.len()).unwrap();
+    assert!(error(&[&head[..], &[1, length], module].concat()).contains("unknown import"));
+    assert!(!error(&[&head[..], &[1, length + 1], module].concat()).is_empty());
+}
+
 /// What tells a crate from others of its name, in the names of its functions: the letters and digits before `crate_name`.
 fn crates(bytes: &[u8], crate_name: &str) -> BTreeSet<String> {
     let starts = bytes.windows(crate_name.len()).zip(0..).filter(|(window, _)| *window == crate_name.as_bytes()).map(|(_, at)| at);

@@ -1,10 +1,9 @@
 //! The component, loaded.
 
-use super::bindings::OrbweaverPre;
 use super::config::config;
 use super::imports::{self, State};
-use wasmtime::component::Linker;
-use wasmtime::{Config, Engine, ProfilingStrategy};
+use wasmparser::{Parser, Payload};
+use wasmtime::{Config, Engine, InstancePre, Linker, Module, ProfilingStrategy, format_err};
 
 /// The component as it is built into the host: what other hosts run, byte for byte.
 #[must_use]
@@ -12,8 +11,8 @@ pub const fn wasm() -> &'static [u8] {
     include_bytes!(concat!(env!("OUT_DIR"), "/orbweaver.wasm"))
 }
 
-/// The same with checks in its loops, by which its calls have deadlines: what runs here. Only compiled where the code below does not
-/// fit the machine, and 3 MB of the executable for that case.
+/// Its core module with checks in its loops, by which its calls have deadlines: what runs here. Only compiled where the code below does
+/// not fit the machine, and 3 MB of the executable for that case.
 const CHECKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/checked.wasm"));
 
 /// [`CHECKED`], compiled for this kind of machine when the host was built.
@@ -23,7 +22,7 @@ const PRECOMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/checked.cwa
 #[derive(Clone)]
 pub struct Component {
     pub(super) engine: Engine,
-    pub(super) instance_pre: OrbweaverPre<State>,
+    pub(super) instance_pre: InstancePre<State>,
 }
 
 impl Component {
@@ -51,29 +50,39 @@ impl Component {
     /// Where this is no component, or one that imports or exports other things than `wit/engine` says.
     pub fn compile(wasm: &[u8]) -> wasmtime::Result<Self> {
         let engine = Engine::new(&config())?;
-        let component = wasmtime::component::Component::new(&engine, wasm)?;
-        Self::link(engine, &component)
+        let module = Module::new(&engine, core_module(wasm)?)?;
+        Self::link(engine, &module)
     }
 
     fn load_with(config: &Config) -> wasmtime::Result<Self> {
         let engine = Engine::new(config)?;
-        let component = match precompiled(&engine) {
-            Ok(component) => component,
-            Err(_) => wasmtime::component::Component::new(&engine, CHECKED)?,
+        let module = match precompiled(&engine) {
+            Ok(module) => module,
+            Err(_) => Module::new(&engine, CHECKED)?,
         };
-        Self::link(engine, &component)
+        Self::link(engine, &module)
     }
 
-    fn link(engine: Engine, component: &wasmtime::component::Component) -> wasmtime::Result<Self> {
+    fn link(engine: Engine, module: &Module) -> wasmtime::Result<Self> {
         let mut linker = Linker::new(&engine);
         imports::add_to_linker(&mut linker)?;
-        let instance_pre = OrbweaverPre::new(linker.instantiate_pre(component)?)?;
+        let instance_pre = linker.instantiate_pre(module)?;
         Ok(Self { engine, instance_pre })
     }
 }
 
+/// The module of a component that does its work: the first one. What stands behind it only passes its imports on.
+fn core_module(component: &[u8]) -> wasmtime::Result<&[u8]> {
+    for payload in Parser::new(0).parse_all(component) {
+        if let Payload::ModuleSection { unchecked_range, .. } = payload? {
+            return component.get(unchecked_range).ok_or_else(|| format_err!("the component ends within its module"));
+        }
+    }
+    Err(format_err!("this is no component, or one without a module"))
+}
+
 #[expect(unsafe_code, reason = "wasmtime trusts precompiled code: this is what our build script made of our own component")]
-fn precompiled(engine: &Engine) -> wasmtime::Result<wasmtime::component::Component> {
-    // SAFETY: the bytes come from `Engine::precompile_component` in build.rs and are part of this executable.
-    unsafe { wasmtime::component::Component::deserialize(engine, PRECOMPILED) }
+fn precompiled(engine: &Engine) -> wasmtime::Result<Module> {
+    // SAFETY: the bytes come from `Engine::precompile_module` in build.rs and are part of this executable.
+    unsafe { Module::deserialize(engine, PRECOMPILED) }
 }

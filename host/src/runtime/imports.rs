@@ -2,13 +2,12 @@
 
 mod store;
 
-use super::bindings::orbweaver::engine::log;
-use super::bindings::wasi::{clocks::wall_clock, random::random};
+use super::canonical::{Lower, piece, size};
+use super::guest::{Abi, Guest};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::store::Store;
 use std::time::{Duration, Instant};
-use wasmtime::component::{HasSelf, Linker};
-use wasmtime::{StoreContextMut, StoreLimits, StoreLimitsBuilder};
+use wasmtime::{Caller, Linker, Result, StoreLimits, StoreLimitsBuilder};
 
 /// What belongs to one instance.
 pub struct State {
@@ -16,6 +15,8 @@ pub struct State {
     pub store: Box<dyn Store + Send>,
     /// Its clock and randomness.
     pub environment: Box<dyn Environment + Send>,
+    /// Its memory, once it is there.
+    pub abi: Option<Abi>,
     /// Batches that the store has taken, or may have taken, since the instance was made.
     pub commits: u64,
     /// Calls of imports since the instance was made.
@@ -34,7 +35,7 @@ impl State {
     /// The state of a new instance.
     pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize, deadline: Duration) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
-        Self { store, environment, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
+        Self { store, environment, abi: None, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
     }
 
     /// A call begins. Its time runs from when it is first asked for.
@@ -43,7 +44,7 @@ impl State {
     }
 
     /// Asked by the component from time to time, see `tools/component/src/deadline.rs`. An error is a trap.
-    fn check_deadline(&mut self) -> wasmtime::Result<()> {
+    fn check_deadline(&mut self) -> Result<()> {
         let now = Instant::now();
         match self.late_at {
             Some(late_at) if now >= late_at => {
@@ -57,39 +58,32 @@ impl State {
     }
 }
 
+/// The component, while it waits for the host.
+type Host<'h> = Caller<'h, State>;
+
 /// Gives the imports to a linker.
-pub fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     store::add_to_linker(linker)?;
-    wall_clock::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
-    random::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
-    log::add_to_linker::<State, HasSelf<State>>(linker, imported)?;
-    let check = |mut state: StoreContextMut<'_, State>, (): ()| state.data_mut().check_deadline();
-    linker.instance("orbweaver:host/deadline")?.func_wrap("check", check)
+    linker.func_wrap("wasi:clocks/wall-clock@0.2.0", "now", |mut host: Host<'_>, answer: u32| {
+        let now_us = imported(&mut host).environment.now_us();
+        // Nanoseconds, below 1e9, which fits.
+        let datetime = (now_us / 1_000_000, u32::try_from(now_us % 1_000_000 * 1000).unwrap_or(0));
+        datetime.lower(&mut Guest::of(&mut host)?, size(answer))
+    })?;
+    linker.func_wrap("wasi:random/random@0.2.0", "get-random-u64", |mut host: Host<'_>| imported(&mut host).environment.random())?;
+    linker.func_wrap("orbweaver:engine/log@0.1.0", "panicked", |mut host: Host<'_>, text: u32, length: u32| -> Result<()> {
+        let mut guest = Guest::of(&mut host)?;
+        let (memory, state) = guest.parts();
+        state.panic = Some(String::from_utf8_lossy(piece(memory, size(text), size(length))?).into_owned());
+        Ok(())
+    })?;
+    linker.func_wrap("orbweaver:host/deadline", "check", |mut host: Host<'_>| host.data_mut().check_deadline())?;
+    Ok(())
 }
 
 /// Each import asks for the state once, when it is called.
-fn imported(state: &mut State) -> &mut State {
+fn imported<'h>(host: &'h mut Host<'_>) -> &'h mut State {
+    let state = host.data_mut();
     state.imports += 1;
     state
-}
-
-impl wall_clock::Host for State {
-    fn now(&mut self) -> wall_clock::Datetime {
-        let now_us = self.environment.now_us();
-        // Below 1e9, which fits.
-        let nanoseconds = u32::try_from(now_us % 1_000_000 * 1000).unwrap_or(0);
-        wall_clock::Datetime { seconds: now_us / 1_000_000, nanoseconds }
-    }
-}
-
-impl random::Host for State {
-    fn get_random_u64(&mut self) -> u64 {
-        self.environment.random()
-    }
-}
-
-impl log::Host for State {
-    fn panicked(&mut self, text: String) {
-        self.panic = Some(text);
-    }
 }

@@ -17,7 +17,7 @@ impl Orbweaver {
         cursor: Option<&[u8]>,
         budget: u32,
     ) -> Result<(Vec<Anatomy>, Option<Vec<u8>>), CallError> {
-        let inspection = self.maintain(|exports, wasm| exports.call_inspect(wasm, db, key, cursor, budget))?;
+        let inspection = self.maintain(|instance| instance.inspect(db, key, cursor, budget))?;
         Ok((inspection.records.into_iter().map(anatomy).collect(), inspection.next))
     }
 
@@ -26,7 +26,7 @@ impl Orbweaver {
     /// # Errors
     /// A trap.
     pub fn describe(&mut self, keyspace: &str, key: &[u8], value: &[u8]) -> Result<Anatomy, CallError> {
-        self.maintain(|exports, wasm| exports.call_describe(wasm, keyspace, key, value)).map(anatomy)
+        self.maintain(|instance| instance.describe(keyspace, key, value)).map(anatomy)
     }
 }
 

@@ -1,12 +1,17 @@
 //! One instance of the component: its memory, its deadline, and calls that may end in a trap.
 
-use super::bindings::Orbweaver as Exports;
+use super::bindings::exports::orbweaver::engine::resp::{Deliveries, Outcome};
+use super::canonical::{Canonical, Flat, Lift, Lower, Shape, size, word};
 use super::component::Component;
+use super::guest::{Abi, Guest};
 use super::imports::State;
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::store::Store;
+use smallvec::SmallVec;
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
+use wasmtime::{AsContextMut, Func, Result as Called, TypedFunc, Val, ValType, bail, format_err};
 
 /// What an instance is given.
 #[derive(Clone, Debug)]
@@ -45,12 +50,27 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
+/// An exported function.
+#[derive(Clone)]
+struct Export {
+    function: Func,
+    params: SmallVec<[ValType; Shape::MOST_FLAT]>,
+    /// Frees what the function has returned.
+    post: Option<TypedFunc<u32, ()>>,
+}
+
 /// An instance.
 pub struct Instance {
     wasm: wasmtime::Store<State>,
-    exports: Exports,
+    exports: wasmtime::Instance,
+    /// Those that have been called.
+    called: HashMap<&'static str, Export, foldhash::fast::RandomState>,
+    exchange_at: ExchangeAt,
     calls: u64,
 }
+
+/// `resp.exchange-at`: its parameters, flat, and where it has put its outcome; and what frees that.
+type ExchangeAt = (TypedFunc<(u64, u32, u32, u32, u64, u32), u32>, TypedFunc<u32, ()>);
 
 impl Instance {
     /// A new instance on a store, opened. Gives the store back where that fails.
@@ -62,29 +82,103 @@ impl Instance {
     ) -> Result<Self, (CallError, Box<State>)> {
         let mut wasm = wasmtime::Store::new(&component.engine, State::new(store, environment, options.memory_bytes, options.deadline));
         wasm.limiter(|state| &mut state.limits);
-        // What crosses in one call is limited by the component's memory and by the host's limit on requests.
-        wasm.set_hostcall_fuel(usize::MAX);
-        let exports = match component.instance_pre.instantiate(&mut wasm) {
-            Ok(exports) => exports,
+        let (exports, exchange_at) = match instantiate(component, &mut wasm) {
+            Ok(instantiated) => instantiated,
             Err(error) => return Err((CallError::Trapped(format!("{error:#}")), Box::new(wasm.into_data()))),
         };
-        let mut instance = Self { wasm, exports, calls: 0 };
-        let settings = options.settings.clone();
-        let opened = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_open(wasm, &settings));
+        let mut instance = Self { wasm, exports, called: HashMap::default(), exchange_at, calls: 0 };
+        let opened = instance.open(&options.settings);
         match opened.and_then(|opened| opened.map_err(CallError::Refused)) {
             Ok(()) => Ok(instance),
             Err(error) => Err((error, Box::new(instance.into_state()))),
         }
     }
 
-    /// Calls an export under the deadline.
-    pub fn call<T>(&mut self, call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>) -> Result<T, CallError> {
+    /// Calls an export, of these parameters and this answer in `wit/engine`, under the deadline.
+    pub fn call<T: Answer>(&mut self, name: &'static str, params: impl Lower) -> Result<T, CallError> {
+        self.begin();
+        self.try_call(name, params).map_err(|trap| self.trapped(&trap))
+    }
+
+    /// Calls `resp.exchange-at`, as [`Instance::call`] would do it, but in less time.
+    pub fn exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Result<Outcome, CallError> {
+        self.begin();
+        self.try_exchange_at(now_us, input, whose).map_err(|trap| self.trapped(&trap))
+    }
+
+    fn begin(&mut self) {
         self.wasm.data_mut().start_the_clock();
         self.calls += 1;
-        call(&self.exports, &mut self.wasm).map_err(|trap| {
-            let panic = self.wasm.data_mut().panic.take();
-            CallError::Trapped(panic.unwrap_or_else(|| trap.root_cause().to_string()))
-        })
+    }
+
+    fn trapped(&mut self, trap: &wasmtime::Error) -> CallError {
+        let panic = self.wasm.data_mut().panic.take();
+        CallError::Trapped(panic.unwrap_or_else(|| trap.root_cause().to_string()))
+    }
+
+    fn try_call<P: Lower, T: Answer>(&mut self, name: &'static str, params: P) -> Called<T> {
+        let export = match self.called.get(name) {
+            Some(export) => export.clone(),
+            None => self.export(name)?,
+        };
+        let mut flat = Flat::new();
+        let mut guest = Guest::of(self.wasm.as_context_mut())?;
+        if P::SHAPE.flat <= Shape::MOST_FLAT {
+            params.flatten(&mut guest, &mut flat)?;
+        } else {
+            let at = guest.allocate(P::SHAPE.size, P::SHAPE.align)?;
+            params.lower(&mut guest, at)?;
+            flat.push(word(at)?.into());
+        }
+        if flat.len() != export.params.len() {
+            bail!("{name} has {} parameters, and is given {}", export.params.len(), flat.len());
+        }
+        let params: SmallVec<[Val; Shape::MOST_FLAT]> = flat.iter().zip(&export.params).map(value).collect::<Called<_>>()?;
+        if !T::IS_IN_MEMORY {
+            export.function.call(&mut self.wasm, &params, &mut [])?;
+            return T::lift_from(&[], 0);
+        }
+        let mut results = [Val::I32(0)];
+        export.function.call(&mut self.wasm, &params, &mut results)?;
+        let at = results.first().and_then(Val::i32).map(i32::cast_unsigned).ok_or_else(|| format_err!("{name} gives no address"))?;
+        let answer = T::lift_from(Guest::of(self.wasm.as_context_mut())?.memory(), size(at))?;
+        export.post.map_or(Ok(()), |post| post.call(&mut self.wasm, at))?;
+        Ok(answer)
+    }
+
+    fn try_exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Called<Outcome> {
+        let mut guest = Guest::of(self.wasm.as_context_mut())?;
+        let length = input.iter().map(|piece| piece.len()).sum();
+        let at = guest.allocate(length, 1)?;
+        let mut end = at;
+        for piece in input {
+            guest.write(end, piece)?;
+            end += piece.len();
+        }
+        let (case, first, second) = match whose {
+            Deliveries::One(connection) => (0, *connection, 0),
+            Deliveries::Several(deliveries) => {
+                let mut flat = Flat::new();
+                deliveries.flatten(&mut guest, &mut flat)?;
+                (1, flat.first().copied().unwrap_or(0), word(deliveries.len())?)
+            }
+        };
+        let (exchange_at, post) = &self.exchange_at;
+        let outcome = exchange_at.call(&mut self.wasm, (now_us, word(at)?, word(length)?, case, first, second))?;
+        let lifted = Outcome::lift(Guest::of(self.wasm.as_context_mut())?.memory(), size(outcome))?;
+        post.call(&mut self.wasm, outcome)?;
+        Ok(lifted)
+    }
+
+    /// Looks an export up, and remembers it.
+    fn export(&mut self, name: &'static str) -> Called<Export> {
+        let function = self.exports.get_func(&mut self.wasm, name).ok_or_else(|| format_err!("the component does not export {name}"))?;
+        let params = function.ty(&self.wasm).params().collect();
+        let post = self.exports.get_func(&mut self.wasm, &format!("cabi_post_{name}"));
+        let post = post.map(|post| post.typed(&self.wasm)).transpose()?;
+        let export = Export { function, params, post };
+        self.called.insert(name, export.clone());
+        Ok(export)
     }
 
     /// What belongs to the instance.
@@ -108,4 +202,53 @@ impl Instance {
         state.store.rollback();
         state
     }
+}
+
+/// What an export returns: nothing, or something that lies in memory.
+pub trait Answer: Sized {
+    /// Whether it lies in memory.
+    const IS_IN_MEMORY: bool;
+
+    /// Reads it from where it lies.
+    fn lift_from(memory: &[u8], at: usize) -> Called<Self>;
+}
+
+impl Answer for () {
+    const IS_IN_MEMORY: bool = false;
+
+    fn lift_from(_memory: &[u8], _at: usize) -> Called<Self> {
+        Ok(())
+    }
+}
+
+impl<T: Lift, E: Lift> Answer for Result<T, E> {
+    // A result of nothing in either case is one flat number; there is none in `wit/engine`.
+    const IS_IN_MEMORY: bool = {
+        assert!(Self::SHAPE.flat > 1, "this result is not returned in memory");
+        true
+    };
+
+    fn lift_from(memory: &[u8], at: usize) -> Called<Self> {
+        Self::lift(memory, at)
+    }
+}
+
+/// A flat parameter, of the type that the function has there.
+fn value((&flat, of): (&u64, &ValType)) -> Called<Val> {
+    match of {
+        // The upper half is empty.
+        ValType::I32 => Ok(Val::I32(u32::try_from(flat)?.cast_signed())),
+        ValType::I64 => Ok(Val::I64(flat.cast_signed())),
+        ValType::F64 => Ok(Val::F64(flat)),
+        other => bail!("a parameter of type {other}"),
+    }
+}
+
+/// The instance, and the function that is called most.
+fn instantiate(component: &Component, wasm: &mut wasmtime::Store<State>) -> Called<(wasmtime::Instance, ExchangeAt)> {
+    let exports = component.instance_pre.instantiate(&mut *wasm)?;
+    wasm.data_mut().abi = Some(Abi::of(exports, &mut *wasm)?);
+    let exchange_at = exports.get_typed_func(&mut *wasm, "orbweaver:engine/resp@0.1.0#exchange-at")?;
+    let post = exports.get_typed_func(&mut *wasm, "cabi_post_orbweaver:engine/resp@0.1.0#exchange-at")?;
+    Ok((exports, (exchange_at, post)))
 }

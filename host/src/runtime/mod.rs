@@ -2,9 +2,12 @@
 
 mod bindings;
 mod builder;
+mod canonical;
 mod component;
 mod config;
 mod exchange;
+mod exports;
+mod guest;
 mod imports;
 mod inspection;
 mod instance;

@@ -1,6 +1,5 @@
 //! Orbweaver for embedders: the component on a store, and what keeps its clients going when an instance is lost.
 
-use super::bindings::Orbweaver as Exports;
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
 use super::builder::Builder;
 use super::component::Component;
@@ -10,7 +9,7 @@ use super::instance::{CallError, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
-use std::borrow::Cow;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// What a step of the sweep did.
@@ -133,8 +132,7 @@ impl Orbweaver {
         self.connections.insert(connection, known);
         // An instance that is made now is told of all connections.
         let Some(instance) = &mut self.instance else { return self.instance().map(|_| ()) };
-        let connected =
-            instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, &address, state.as_deref()));
+        let connected = instance.connect(connection, &address, state.as_deref());
         connected.or_else(|trap| self.replace(trap).map(|_| ()))
     }
 
@@ -143,7 +141,7 @@ impl Orbweaver {
     pub fn hear(&mut self, messages: &[u8]) {
         // An instance that is made anew asks for what it has not heard.
         let Some(instance) = &mut self.instance else { return };
-        if let Err(trap) = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_hear(wasm, messages)) {
+        if let Err(trap) = instance.hear(messages) {
             let _ = self.replace(trap);
         }
     }
@@ -152,7 +150,7 @@ impl Orbweaver {
     pub fn disconnect(&mut self, connection: u64) {
         self.connections.remove(&connection);
         let Some(instance) = &mut self.instance else { return };
-        if let Err(trap) = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_disconnect(wasm, connection)) {
+        if let Err(trap) = instance.disconnect(connection) {
             // The instance that follows, now or later, does not know the connection.
             let _ = self.replace(trap);
         }
@@ -162,8 +160,7 @@ impl Orbweaver {
     pub fn tell(&mut self, facts: Vec<(String, String)>) {
         self.facts = facts;
         let Some(instance) = &mut self.instance else { return };
-        let facts = &self.facts;
-        if let Err(trap) = instance.call(|exports, wasm| exports.orbweaver_engine_control().call_tell(wasm, facts)) {
+        if let Err(trap) = instance.tell(&self.facts) {
             let _ = self.replace(trap);
         }
     }
@@ -272,21 +269,20 @@ impl Orbweaver {
         self.exchanges += 1;
         let instance = self.instance()?;
         let commits = instance.commits();
-        let (input, whose): (Cow<'_, [u8]>, _) = match deliveries {
-            // The one delivery of a lone client is not copied on the way.
-            [only] => (only.input.into(), resp::Deliveries::One(only.connection)),
+        let input: SmallVec<[&[u8]; 1]> = deliveries.iter().map(|delivery| delivery.input).collect();
+        let whose = match deliveries {
+            [only] => resp::Deliveries::One(only.connection),
             _ => {
                 let mut end = 0;
-                let flat = deliveries.iter().map(|delivery| {
+                let ends = deliveries.iter().map(|delivery| {
                     end += delivery.input.len();
                     resp::Delivery { connection: delivery.connection, end: u32::try_from(end).unwrap_or(u32::MAX) }
                 });
-                let whose = resp::Deliveries::Several(flat.collect());
-                (deliveries.iter().map(|delivery| delivery.input).collect::<Vec<_>>().concat().into(), whose)
+                resp::Deliveries::Several(ends.collect())
             }
         };
         let now_us = instance.state().environment.now_us();
-        let called = instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_exchange_at(wasm, now_us, &input, &whose));
+        let called = instance.exchange_at(now_us, &input, &whose);
         // What was not written may be open still: that is one import less.
         instance.state().store.rollback();
         let trap = match called {
@@ -355,7 +351,7 @@ impl Orbweaver {
     /// # Errors
     /// What the component says, or a trap.
     pub fn sweep(&mut self, budget: u32) -> Result<Swept, CallError> {
-        self.maintain(|exports, wasm| exports.call_sweep(wasm, budget))
+        self.maintain(|instance| instance.sweep(budget))
     }
 
     /// Verifies records. See `maintenance.check` in `wit/engine`.
@@ -363,7 +359,7 @@ impl Orbweaver {
     /// # Errors
     /// What the component says, or a trap.
     pub fn check(&mut self, start: Option<&[u8]>, budget: u32) -> Result<Findings, CallError> {
-        self.maintain(|exports, wasm| exports.call_check(wasm, start, budget))
+        self.maintain(|instance| instance.check(start, budget))
     }
 
     /// Writes live keys as JSON lines: the bytes, and where to go on. See `maintenance.dump` in `wit/engine`.
@@ -371,7 +367,7 @@ impl Orbweaver {
     /// # Errors
     /// What the component says, or a trap.
     pub fn dump(&mut self, start: Option<&[u8]>, max_bytes: u32) -> Result<(Vec<u8>, Option<Vec<u8>>), CallError> {
-        self.maintain(|exports, wasm| exports.call_dump(wasm, start, max_bytes)).map(|chunk| (chunk.lines, chunk.next))
+        self.maintain(|instance| instance.dump(start, max_bytes)).map(|chunk| (chunk.lines, chunk.next))
     }
 
     /// Reads whole JSON lines: how many keys were written, and how many left out as expired. See `maintenance.load` in `wit/engine`.
@@ -379,23 +375,17 @@ impl Orbweaver {
     /// # Errors
     /// What the component says, or a trap.
     pub fn load(&mut self, lines: &[u8]) -> Result<(u64, u64), CallError> {
-        self.maintain(|exports, wasm| exports.call_load(wasm, lines)).map(|loaded| (loaded.keys, loaded.expired))
+        self.maintain(|instance| instance.load(lines)).map(|loaded| (loaded.keys, loaded.expired))
     }
 
     /// Calls an export of `maintenance`.
-    pub(super) fn maintain<T>(
-        &mut self,
-        call: impl FnOnce(&maintenance::Guest, &mut wasmtime::Store<State>) -> wasmtime::Result<Result<T, String>>,
-    ) -> Result<T, CallError> {
-        self.call(|exports, wasm| call(exports.orbweaver_engine_maintenance(), wasm))?.map_err(CallError::Refused)
+    pub(super) fn maintain<T>(&mut self, call: impl FnOnce(&mut Instance) -> Result<Result<T, String>, CallError>) -> Result<T, CallError> {
+        self.call(call)?.map_err(CallError::Refused)
     }
 
     /// Calls an export. Where that ends in a trap, the instance is made anew.
-    pub(super) fn call<T>(
-        &mut self,
-        call: impl FnOnce(&Exports, &mut wasmtime::Store<State>) -> wasmtime::Result<T>,
-    ) -> Result<T, CallError> {
-        match self.instance()?.call(call) {
+    pub(super) fn call<T>(&mut self, call: impl FnOnce(&mut Instance) -> Result<T, CallError>) -> Result<T, CallError> {
+        match call(self.instance()?) {
             Ok(answer) => Ok(answer),
             Err(trap) => self.replace(trap).and_then(|text| Err(CallError::Trapped(text))),
         }
@@ -436,10 +426,9 @@ impl Orbweaver {
 
 /// Tells a new instance what the one before it knew of the host and of its connections.
 fn introduce(instance: &mut Instance, facts: &[(String, String)], connections: &BTreeMap<u64, Known>) -> Result<(), CallError> {
-    instance.call(|exports, wasm| exports.orbweaver_engine_control().call_tell(wasm, facts))?;
+    instance.tell(facts)?;
     for (&connection, Known { address, state }) in connections {
-        let state = state.as_deref();
-        instance.call(|exports, wasm| exports.orbweaver_engine_resp().call_connect(wasm, connection, address, state))?;
+        instance.connect(connection, address, state.as_deref())?;
     }
     Ok(())
 }

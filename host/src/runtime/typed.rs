@@ -49,6 +49,7 @@
 
 pub use super::bindings::exports::orbweaver::engine::{batch, hashes, keys, lists, sets, sorted_sets, strings, types};
 
+use super::exports::export;
 use super::instance::CallError;
 use super::server::Orbweaver;
 use std::fmt;
@@ -99,8 +100,8 @@ impl OptionalBlobs {
 macro_rules! interfaces {
     ($(
         $(#[$doc:meta])*
-        $method:ident: $interface:ident by $exports:ident, fails with $error:ty {
-            $($call:ident as $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*
+        $method:ident: $interface:ident by $exports:ident $exported:literal, fails with $error:ty {
+            $($call:ident: $export:literal as $name:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*
         }
     )*) => {
         $(
@@ -116,12 +117,13 @@ macro_rules! interfaces {
 
             impl $interface<'_> {
                 $(
-                    #[doc = concat!("`", stringify!($name), "` in `wit/engine`, in the db of that number.")]
+                    #[doc = concat!("`", $exported, ".", $export, "` in `wit/engine`, in the db of that number.")]
                     ///
                     /// # Errors
                     /// As documented there; [`TypedError::Lost`] where the call ended in a trap.
                     pub fn $name(&mut self, db: u32 $(, $arg: $type)*) -> Result<$answer, TypedError<$error>> {
-                        let answer = self.0.call(|exports, wasm| exports.$exports().$call(wasm, db $(, $arg)*));
+                        let name = export!($exports, $exported, $call, $export, (db: u32 $(, $arg: $type)*) -> Result<$answer, $error>);
+                        let answer = self.0.call(|instance| instance.call::<Result<$answer, $error>>(name, (db, $($arg),*)));
                         answer.map_err(TypedError::Lost)?.map_err(TypedError::Failed)
                     }
                 )*
@@ -132,113 +134,113 @@ macro_rules! interfaces {
 
 interfaces! {
     /// Strings.
-    strings: Strings by orbweaver_engine_strings, fails with types::Error {
-        call_get as get(key: &[u8]) -> Option<Vec<u8>>;
-        call_get_many as get_many(keys: &[Vec<u8>]) -> OptionalBlobs;
-        call_set as set(key: &[u8], value: &[u8], options: strings::SetOptions) -> bool;
-        call_set_many as set_many(pairs: &[(Vec<u8>, Vec<u8>)], condition: Condition) -> bool;
-        call_get_set as get_set(key: &[u8], value: &[u8], options: strings::SetOptions) -> Option<Vec<u8>>;
-        call_get_delete as get_delete(key: &[u8]) -> Option<Vec<u8>>;
-        call_compare_and_set as compare_and_set(key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> bool;
-        call_append as append(key: &[u8], tail: &[u8]) -> u64;
-        call_length as length(key: &[u8]) -> u64;
-        call_range as range(key: &[u8], start: i64, end: i64) -> Option<Vec<u8>>;
-        call_set_range as set_range(key: &[u8], offset: u64, patch: &[u8]) -> u64;
-        call_increment as increment(key: &[u8], by: i64) -> i64;
-        call_increment_float as increment_float(key: &[u8], by: f64) -> f64;
+    strings: Strings by orbweaver_engine_strings "strings", fails with types::Error {
+        call_get: "get" as get(key: &[u8]) -> Option<Vec<u8>>;
+        call_get_many: "get-many" as get_many(keys: &[Vec<u8>]) -> OptionalBlobs;
+        call_set: "set" as set(key: &[u8], value: &[u8], options: strings::SetOptions) -> bool;
+        call_set_many: "set-many" as set_many(pairs: &[(Vec<u8>, Vec<u8>)], condition: Condition) -> bool;
+        call_get_set: "get-set" as get_set(key: &[u8], value: &[u8], options: strings::SetOptions) -> Option<Vec<u8>>;
+        call_get_delete: "get-delete" as get_delete(key: &[u8]) -> Option<Vec<u8>>;
+        call_compare_and_set: "compare-and-set" as compare_and_set(key: &[u8], expected: Option<&[u8]>, new: Option<&[u8]>) -> bool;
+        call_append: "append" as append(key: &[u8], tail: &[u8]) -> u64;
+        call_length: "length" as length(key: &[u8]) -> u64;
+        call_range: "range" as range(key: &[u8], start: i64, end: i64) -> Option<Vec<u8>>;
+        call_set_range: "set-range" as set_range(key: &[u8], offset: u64, patch: &[u8]) -> u64;
+        call_increment: "increment" as increment(key: &[u8], by: i64) -> i64;
+        call_increment_float: "increment-float" as increment_float(key: &[u8], by: f64) -> f64;
     }
 
     /// Hashes.
-    hashes: Hashes by orbweaver_engine_hashes, fails with types::Error {
-        call_get as get(key: &[u8], field: &[u8]) -> Option<Vec<u8>>;
-        call_get_many as get_many(key: &[u8], fields: &[Vec<u8>]) -> OptionalBlobs;
-        call_get_all as get_all(key: &[u8]) -> Blobs;
-        call_fields as fields(key: &[u8]) -> Blobs;
-        call_values as values(key: &[u8]) -> Blobs;
-        call_length as length(key: &[u8]) -> u64;
-        call_exists as exists(key: &[u8], field: &[u8]) -> bool;
-        call_set as set(key: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> u64;
-        call_set_if_absent as set_if_absent(key: &[u8], field: &[u8], value: &[u8]) -> bool;
-        call_delete as delete(key: &[u8], fields: &[Vec<u8>]) -> u64;
-        call_increment as increment(key: &[u8], field: &[u8], by: i64) -> i64;
-        call_increment_float as increment_float(key: &[u8], field: &[u8], by: f64) -> f64;
-        call_random as random(key: &[u8], draw: Draw) -> Blobs;
-        call_scan as scan(key: &[u8], cursor: u64, filter: &Filter) -> Page;
+    hashes: Hashes by orbweaver_engine_hashes "hashes", fails with types::Error {
+        call_get: "get" as get(key: &[u8], field: &[u8]) -> Option<Vec<u8>>;
+        call_get_many: "get-many" as get_many(key: &[u8], fields: &[Vec<u8>]) -> OptionalBlobs;
+        call_get_all: "get-all" as get_all(key: &[u8]) -> Blobs;
+        call_fields: "fields" as fields(key: &[u8]) -> Blobs;
+        call_values: "values" as values(key: &[u8]) -> Blobs;
+        call_length: "length" as length(key: &[u8]) -> u64;
+        call_exists: "exists" as exists(key: &[u8], field: &[u8]) -> bool;
+        call_set: "set" as set(key: &[u8], pairs: &[(Vec<u8>, Vec<u8>)]) -> u64;
+        call_set_if_absent: "set-if-absent" as set_if_absent(key: &[u8], field: &[u8], value: &[u8]) -> bool;
+        call_delete: "delete" as delete(key: &[u8], fields: &[Vec<u8>]) -> u64;
+        call_increment: "increment" as increment(key: &[u8], field: &[u8], by: i64) -> i64;
+        call_increment_float: "increment-float" as increment_float(key: &[u8], field: &[u8], by: f64) -> f64;
+        call_random: "random" as random(key: &[u8], draw: Draw) -> Blobs;
+        call_scan: "scan" as scan(key: &[u8], cursor: u64, filter: &Filter) -> Page;
     }
 
     /// Lists.
-    lists: Lists by orbweaver_engine_lists, fails with types::Error {
-        call_push as push(key: &[u8], end: lists::End, elements: &[Vec<u8>]) -> u64;
-        call_push_if_exists as push_if_exists(key: &[u8], end: lists::End, elements: &[Vec<u8>]) -> u64;
-        call_pop as pop(key: &[u8], end: lists::End, count: u64) -> Blobs;
-        call_length as length(key: &[u8]) -> u64;
-        call_get as get(key: &[u8], position: i64) -> Option<Vec<u8>>;
-        call_range as range(key: &[u8], start: i64, stop: i64) -> Blobs;
-        call_set as set(key: &[u8], position: i64, element: &[u8]) -> ();
-        call_insert as insert(key: &[u8], side: lists::Side, pivot: &[u8], element: &[u8]) -> Option<u64>;
-        call_remove as remove(key: &[u8], element: &[u8], start: lists::End, most: Option<u64>) -> u64;
-        call_trim as trim(key: &[u8], start: i64, stop: i64) -> ();
-        call_find as find(key: &[u8], element: &[u8], search: lists::Search) -> Vec<u64>;
-        call_move_element as move_element(key: &[u8], end: lists::End, to: &[u8], to_end: lists::End) -> Option<Vec<u8>>;
+    lists: Lists by orbweaver_engine_lists "lists", fails with types::Error {
+        call_push: "push" as push(key: &[u8], end: lists::End, elements: &[Vec<u8>]) -> u64;
+        call_push_if_exists: "push-if-exists" as push_if_exists(key: &[u8], end: lists::End, elements: &[Vec<u8>]) -> u64;
+        call_pop: "pop" as pop(key: &[u8], end: lists::End, count: u64) -> Blobs;
+        call_length: "length" as length(key: &[u8]) -> u64;
+        call_get: "get" as get(key: &[u8], position: i64) -> Option<Vec<u8>>;
+        call_range: "range" as range(key: &[u8], start: i64, stop: i64) -> Blobs;
+        call_set: "set" as set(key: &[u8], position: i64, element: &[u8]) -> ();
+        call_insert: "insert" as insert(key: &[u8], side: lists::Side, pivot: &[u8], element: &[u8]) -> Option<u64>;
+        call_remove: "remove" as remove(key: &[u8], element: &[u8], start: lists::End, most: Option<u64>) -> u64;
+        call_trim: "trim" as trim(key: &[u8], start: i64, stop: i64) -> ();
+        call_find: "find" as find(key: &[u8], element: &[u8], search: lists::Search) -> Vec<u64>;
+        call_move_element: "move-element" as move_element(key: &[u8], end: lists::End, to: &[u8], to_end: lists::End) -> Option<Vec<u8>>;
     }
 
     /// Sets.
-    sets: Sets by orbweaver_engine_sets, fails with types::Error {
-        call_add as add(key: &[u8], members: &[Vec<u8>]) -> u64;
-        call_remove as remove(key: &[u8], members: &[Vec<u8>]) -> u64;
-        call_contains as contains(key: &[u8], member: &[u8]) -> bool;
-        call_contains_many as contains_many(key: &[u8], members: &[Vec<u8>]) -> Vec<bool>;
-        call_members as members(key: &[u8]) -> Blobs;
-        call_count as count(key: &[u8]) -> u64;
-        call_pop as pop(key: &[u8], count: u64) -> Blobs;
-        call_random as random(key: &[u8], draw: Draw) -> Blobs;
-        call_scan as scan(key: &[u8], cursor: u64, filter: &Filter) -> Page;
-        call_move_member as move_member(key: &[u8], to: &[u8], member: &[u8]) -> bool;
-        call_combine as combine(algebra: Algebra, keys: &[Vec<u8>]) -> Blobs;
-        call_combine_to as combine_to(destination: &[u8], algebra: Algebra, keys: &[Vec<u8>]) -> u64;
-        call_count_common as count_common(keys: &[Vec<u8>], limit: Option<u64>) -> u64;
+    sets: Sets by orbweaver_engine_sets "sets", fails with types::Error {
+        call_add: "add" as add(key: &[u8], members: &[Vec<u8>]) -> u64;
+        call_remove: "remove" as remove(key: &[u8], members: &[Vec<u8>]) -> u64;
+        call_contains: "contains" as contains(key: &[u8], member: &[u8]) -> bool;
+        call_contains_many: "contains-many" as contains_many(key: &[u8], members: &[Vec<u8>]) -> Vec<bool>;
+        call_members: "members" as members(key: &[u8]) -> Blobs;
+        call_count: "count" as count(key: &[u8]) -> u64;
+        call_pop: "pop" as pop(key: &[u8], count: u64) -> Blobs;
+        call_random: "random" as random(key: &[u8], draw: Draw) -> Blobs;
+        call_scan: "scan" as scan(key: &[u8], cursor: u64, filter: &Filter) -> Page;
+        call_move_member: "move-member" as move_member(key: &[u8], to: &[u8], member: &[u8]) -> bool;
+        call_combine: "combine" as combine(algebra: Algebra, keys: &[Vec<u8>]) -> Blobs;
+        call_combine_to: "combine-to" as combine_to(destination: &[u8], algebra: Algebra, keys: &[Vec<u8>]) -> u64;
+        call_count_common: "count-common" as count_common(keys: &[Vec<u8>], limit: Option<u64>) -> u64;
     }
 
     /// Sorted sets.
-    sorted_sets: SortedSets by orbweaver_engine_sorted_sets, fails with types::Error {
-        call_add as add(key: &[u8], pairs: &[(f64, Vec<u8>)], update: sorted_sets::Update) -> sorted_sets::Added;
-        call_increment as increment(key: &[u8], member: &[u8], by: f64, update: sorted_sets::Update) -> Option<f64>;
-        call_score as score(key: &[u8], member: &[u8]) -> Option<f64>;
-        call_scores as scores(key: &[u8], members: &[Vec<u8>]) -> Vec<Option<f64>>;
-        call_rank as rank(key: &[u8], member: &[u8], direction: sorted_sets::Direction) -> Option<u64>;
-        call_count as count(key: &[u8]) -> u64;
-        call_count_range as count_range(key: &[u8], range: &sorted_sets::MemberRange) -> u64;
-        call_range as range(key: &[u8], selection: &sorted_sets::Selection) -> sorted_sets::Scored;
-        call_range_to as range_to(destination: &[u8], key: &[u8], selection: &sorted_sets::Selection) -> u64;
-        call_remove as remove(key: &[u8], members: &[Vec<u8>]) -> u64;
-        call_remove_range as remove_range(key: &[u8], range: &sorted_sets::MemberRange) -> u64;
-        call_pop as pop(key: &[u8], direction: sorted_sets::Direction, count: u64) -> sorted_sets::Scored;
-        call_random as random(key: &[u8], draw: Draw) -> sorted_sets::Scored;
-        call_scan as scan(key: &[u8], cursor: u64, filter: &Filter) -> sorted_sets::ScoredPage;
-        call_combine as combine(combination: &sorted_sets::Combination) -> sorted_sets::Scored;
-        call_combine_to as combine_to(destination: &[u8], combination: &sorted_sets::Combination) -> u64;
-        call_count_common as count_common(keys: &[Vec<u8>], limit: Option<u64>) -> u64;
+    sorted_sets: SortedSets by orbweaver_engine_sorted_sets "sorted-sets", fails with types::Error {
+        call_add: "add" as add(key: &[u8], pairs: &[(f64, Vec<u8>)], update: sorted_sets::Update) -> sorted_sets::Added;
+        call_increment: "increment" as increment(key: &[u8], member: &[u8], by: f64, update: sorted_sets::Update) -> Option<f64>;
+        call_score: "score" as score(key: &[u8], member: &[u8]) -> Option<f64>;
+        call_scores: "scores" as scores(key: &[u8], members: &[Vec<u8>]) -> Vec<Option<f64>>;
+        call_rank: "rank" as rank(key: &[u8], member: &[u8], direction: sorted_sets::Direction) -> Option<u64>;
+        call_count: "count" as count(key: &[u8]) -> u64;
+        call_count_range: "count-range" as count_range(key: &[u8], range: &sorted_sets::MemberRange) -> u64;
+        call_range: "range" as range(key: &[u8], selection: &sorted_sets::Selection) -> sorted_sets::Scored;
+        call_range_to: "range-to" as range_to(destination: &[u8], key: &[u8], selection: &sorted_sets::Selection) -> u64;
+        call_remove: "remove" as remove(key: &[u8], members: &[Vec<u8>]) -> u64;
+        call_remove_range: "remove-range" as remove_range(key: &[u8], range: &sorted_sets::MemberRange) -> u64;
+        call_pop: "pop" as pop(key: &[u8], direction: sorted_sets::Direction, count: u64) -> sorted_sets::Scored;
+        call_random: "random" as random(key: &[u8], draw: Draw) -> sorted_sets::Scored;
+        call_scan: "scan" as scan(key: &[u8], cursor: u64, filter: &Filter) -> sorted_sets::ScoredPage;
+        call_combine: "combine" as combine(combination: &sorted_sets::Combination) -> sorted_sets::Scored;
+        call_combine_to: "combine-to" as combine_to(destination: &[u8], combination: &sorted_sets::Combination) -> u64;
+        call_count_common: "count-common" as count_common(keys: &[Vec<u8>], limit: Option<u64>) -> u64;
     }
 
     /// Keys of any type.
-    keys: Keys by orbweaver_engine_keys, fails with types::Error {
-        call_exists as exists(keys: &[Vec<u8>]) -> u64;
-        call_delete as delete(keys: &[Vec<u8>]) -> u64;
-        call_kind_of as kind_of(key: &[u8]) -> Option<keys::Kind>;
-        call_expiry as expiry(key: &[u8]) -> keys::KeyExpiry;
-        call_expire_at as expire_at(key: &[u8], at_ms: u64, when: keys::ExpireWhen) -> bool;
-        call_persist as persist(key: &[u8]) -> bool;
-        call_rename as rename(key: &[u8], to: &[u8], keep: bool) -> bool;
-        call_copy as copy(key: &[u8], to: &[u8], replace: bool) -> bool;
-        call_scan as scan(cursor: u64, filter: &Filter, kind: Option<keys::Kind>) -> Page;
-        call_list_keys as list_keys(prefix: &[u8], after: Option<&[u8]>, most: u32) -> Blobs;
-        call_count as count() -> u64;
-        call_random as random() -> Option<Vec<u8>>;
-        call_flush as flush() -> ();
+    keys: Keys by orbweaver_engine_keys "keys", fails with types::Error {
+        call_exists: "exists" as exists(keys: &[Vec<u8>]) -> u64;
+        call_delete: "delete" as delete(keys: &[Vec<u8>]) -> u64;
+        call_kind_of: "kind-of" as kind_of(key: &[u8]) -> Option<keys::Kind>;
+        call_expiry: "expiry" as expiry(key: &[u8]) -> keys::KeyExpiry;
+        call_expire_at: "expire-at" as expire_at(key: &[u8], at_ms: u64, when: keys::ExpireWhen) -> bool;
+        call_persist: "persist" as persist(key: &[u8]) -> bool;
+        call_rename: "rename" as rename(key: &[u8], to: &[u8], keep: bool) -> bool;
+        call_copy: "copy" as copy(key: &[u8], to: &[u8], replace: bool) -> bool;
+        call_scan: "scan" as scan(cursor: u64, filter: &Filter, kind: Option<keys::Kind>) -> Page;
+        call_list_keys: "list-keys" as list_keys(prefix: &[u8], after: Option<&[u8]>, most: u32) -> Blobs;
+        call_count: "count" as count() -> u64;
+        call_random: "random" as random() -> Option<Vec<u8>>;
+        call_flush: "flush" as flush() -> ();
     }
 
     /// Many operations that take effect together, or not at all.
-    batch: Batch by orbweaver_engine_batch, fails with batch::Failure {
-        call_run as run(operations: &[batch::Operation]) -> Vec<batch::Outcome>;
+    batch: Batch by orbweaver_engine_batch "batch", fails with batch::Failure {
+        call_run: "run" as run(operations: &[batch::Operation]) -> Vec<batch::Outcome>;
     }
 }

@@ -72,17 +72,17 @@ fn compile(workspace: &Path, target_dir: &Path, flags: &[&str], unstable: bool) 
     encode(target_dir, GUEST)
 }
 
-/// The component that [`build`] has built into `target_dir`, with [checks](deadline) in its loops and [short copies](copies) of its
-/// own. Only hosts that give it [`deadline::CHECK`] can run it.
+/// The core module of the component that [`build`] has built into `target_dir`, with [checks](deadline) in its loops and
+/// [short copies](copies) of its own. Only hosts that give it [`deadline::CHECK`] can run it.
 ///
 /// # Errors
 /// For people: it was not built, it is not what checks can be put into, or more than the allocator would be left without.
-pub fn encode_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+pub fn module_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let checked = deadline::with_checks(&read(target_dir, GUEST)?)?;
     if checked.unchecked.len() > MAX_UNCHECKED {
         return Err(format!("loops without checks, in what the canonical ABI's functions reach: {}", checked.unchecked.join(", ")).into());
     }
-    wrap(&copies::with_short_copies(&checked.module)?)
+    copies::with_short_copies(&checked.module)
 }
 
 /// Makes a component of a library that was built for `wasm32-unknown-unknown` with the profile `component`.

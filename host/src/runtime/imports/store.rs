@@ -1,94 +1,149 @@
 //! The store as the component imports it, `orbweaver:kv/store`.
 //!
-//! By hand instead of by `bindgen!`, which has a list of its own for all bytes that cross: here keys, values and pages are [`Bytes`], and go
-//! from where the store has them into the component's memory.
+//! Keys are read where the component has them, and values and pages go from where the store has them into the component's memory.
 
-use super::super::bindings::orbweaver::kv::store::{Direction, Error, Excess, KeyRange, Limits};
-use super::{State, imported};
+use super::super::bindings::orbweaver::kv::store::{Error, Excess, Limits};
+use super::super::canonical::{Canonical, Lower, list, piece, size, word};
+use super::super::guest::Guest;
+use super::{Host, State};
 use bytes::Bytes;
-use orbweaver_engine::store::{self, Batch, Keyspace, Order, PageLimit, StoreError};
-use smallvec::SmallVec;
-use wasmtime::StoreContextMut;
-use wasmtime::component::{ComponentType, Lift, Linker, Lower, WasmList};
+use orbweaver_engine::store::{self, Batch, KeyRange, Keyspace, Order, PageLimit, StoreError};
+use wasmtime::{Linker, Result, bail, format_err};
+
+const STORE: &str = "orbweaver:kv/store@0.1.0";
 
 /// `pieces`.
-#[derive(ComponentType, Lift, Lower)]
-#[component(record)]
+#[derive(Canonical)]
 struct Pieces {
     bytes: Bytes,
     ends: Vec<u32>,
 }
 
-/// `scope`.
-#[derive(ComponentType, Lift)]
-#[component(variant)]
-enum Scope {
-    #[component(name = "read")]
-    Read,
-    #[component(name = "keys")]
-    Keys(Pieces),
-    #[component(name = "exclusive")]
-    Exclusive,
-}
-
 /// `page`.
-#[derive(ComponentType, Lower)]
-#[component(record)]
+#[derive(Canonical)]
 struct Page {
     records: Pieces,
     more: bool,
 }
 
-/// `found`.
-#[derive(ComponentType, Lower)]
-#[component(record)]
-struct Found {
-    values: Pieces,
-    absent: Vec<u32>,
-}
-
-/// Keys of less than this are not allocated on their way.
-const SHORT_KEY: usize = 128;
-
-/// The host, while the component waits for it.
-type Host<'h> = StoreContextMut<'h, State>;
-
-/// What a function of the contract gives back.
-type Answer<T> = wasmtime::Result<(T,)>;
-
 /// Gives the functions to a linker.
-pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut store = linker.instance("orbweaver:kv/store@0.1.0")?;
-    store.func_wrap("get-limits", |mut host: Host<'_>, (): ()| -> Answer<Limits> { Ok((limits(imported(host.data_mut())),)) })?;
-    store.func_wrap("open-keyspace", |mut host: Host<'_>, (name, order): (String, String)| {
-        Ok((open_keyspace(imported(host.data_mut()), &name, &order).map_err(error),))
+pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
+    linker.func_wrap(STORE, "get-limits", |mut host: Host<'_>, answer: u32| {
+        answered(&mut host, answer, |_, state| {
+            let store::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = state.store.limits();
+            Ok(Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only })
+        })
     })?;
-    store.func_wrap("begin", |mut host: Host<'_>, (scope,): (Scope,)| Ok((begin(imported(host.data_mut()), scope).map_err(error),)))?;
-    store.func_wrap("get", |mut host: Host<'_>, (keyspace, key): (u32, WasmList<u8>)| {
-        let key: SmallVec<[u8; SHORT_KEY]> = SmallVec::from_slice(key.as_le_slice(&host));
-        Ok((imported(host.data_mut()).store.get(Keyspace(keyspace), &key).map_err(error),))
-    })?;
-    store.func_wrap("get-many", |mut host: Host<'_>, (keyspaces, keys): (Vec<u32>, Pieces)| {
-        Ok((get_many(imported(host.data_mut()), keyspaces, keys).map_err(error),))
-    })?;
-    store.func_wrap(
-        "scan",
-        |mut host: Host<'_>, (keyspace, range, direction, max_items, max_bytes): (u32, KeyRange, Direction, u32, u32)| {
-            let page = scan(imported(host.data_mut()), keyspace, range, direction, PageLimit { max_items, max_bytes });
-            Ok((page.map_err(error),))
+    linker.func_wrap(
+        STORE,
+        "open-keyspace",
+        |mut host: Host<'_>, name: u32, name_bytes: u32, order: u32, order_bytes: u32, answer: u32| {
+            answered(&mut host, answer, |memory, state| {
+                let name = text(memory, name, name_bytes)?;
+                let order = text(memory, order, order_bytes)?;
+                let Some(order) = Order::from_name(order) else {
+                    return Ok(Err(Error::UnsupportedOrder(format!("{order} is not known here"))));
+                };
+                Ok(state.store.open_keyspace(name, order).map(|Keyspace(number)| number).map_err(error))
+            })
         },
     )?;
-    store.func_wrap("revisions", |mut host: Host<'_>, (lock_keys,): (Pieces,)| {
-        let state = imported(host.data_mut());
-        Ok((strings(lock_keys).and_then(|keys| state.store.revisions(&keys)).map_err(error),))
+    linker.func_wrap(
+        STORE,
+        "begin",
+        |mut host: Host<'_>, scope: u32, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
+            answered(&mut host, answer, |memory, state| {
+                let scope = match scope {
+                    0 => store::Scope::Read,
+                    1 => store::Scope::Keys(strings(memory, (bytes, bytes_length), (ends, ends_length))?),
+                    2 => store::Scope::Exclusive,
+                    scope => bail!("the component begins a transaction of scope {scope}"),
+                };
+                Ok(state.store.begin(&scope).map_err(error))
+            })
+        },
+    )?;
+    linker.func_wrap(STORE, "get", |mut host: Host<'_>, keyspace: u32, key: u32, key_length: u32, answer: u32| {
+        answered(&mut host, answer, |memory, state| Ok(state.store.get(Keyspace(keyspace), bytes(memory, key, key_length)?).map_err(error)))
     })?;
-    store.func_wrap("commit", |mut host: Host<'_>, (batch, changed): (Vec<u8>, Vec<u32>)| {
-        Ok((commit(imported(host.data_mut()), batch, &changed).map_err(error),))
-    })?;
-    store.func_wrap("rollback", |mut host: Host<'_>, (): ()| {
-        imported(host.data_mut()).store.rollback();
-        Ok(())
-    })
+    linker.func_wrap(
+        STORE,
+        "get-many",
+        |mut host: Host<'_>, keyspaces: u32, count: u32, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
+            let mut guest = Guest::of(&mut host)?;
+            let (memory, state) = guest.parts();
+            state.imports += 1;
+            let keyspaces: Vec<u32> = list(memory, keyspaces, count)?;
+            let keys = strings(memory, (bytes, bytes_length), (ends, ends_length))?;
+            if keys.len() != keyspaces.len() {
+                bail!("the component asks get-many for {} keys in {} keyspaces", keys.len(), keyspaces.len());
+            }
+            let keys: Vec<(Keyspace, Bytes)> = keyspaces.into_iter().map(Keyspace).zip(keys).collect();
+            let values = state.store.get_many(&keys).map_err(error);
+            found(&mut guest, size(answer), values)
+        },
+    )?;
+    linker.func_wrap(
+        STORE,
+        "scan",
+        |mut host: Host<'_>,
+         keyspace: u32,
+         start: u32,
+         start_length: u32,
+         after_start: u32,
+         has_end: u32,
+         end: u32,
+         end_length: u32,
+         direction: u32,
+         max_items: u32,
+         max_bytes: u32,
+         answer: u32| {
+            answered(&mut host, answer, |memory, state| {
+                let end = if has_end == 0 { None } else { Some(bytes(memory, end, end_length)?.to_vec()) };
+                let range = KeyRange { start: bytes(memory, start, start_length)?.to_vec(), after_start: after_start != 0, end };
+                let direction = match direction {
+                    0 => store::Direction::Forward,
+                    1 => store::Direction::Reverse,
+                    direction => bail!("the component scans in direction {direction}"),
+                };
+                let page = state.store.scan(Keyspace(keyspace), &range, direction, PageLimit { max_items, max_bytes });
+                Ok(page.map(|store::Page { bytes, ends, more }| Page { records: Pieces { bytes, ends }, more }).map_err(error))
+            })
+        },
+    )?;
+    linker.func_wrap(
+        STORE,
+        "revisions",
+        |mut host: Host<'_>, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
+            answered(&mut host, answer, |memory, state| {
+                let keys = strings(memory, (bytes, bytes_length), (ends, ends_length))?;
+                Ok(state.store.revisions(&keys).map_err(error))
+            })
+        },
+    )?;
+    linker.func_wrap(
+        STORE,
+        "commit",
+        |mut host: Host<'_>, batch: u32, batch_length: u32, changed: u32, changed_length: u32, answer: u32| {
+            answered(&mut host, answer, |memory, state| {
+                let batch = bytes(memory, batch, batch_length)?.to_vec();
+                let changed: Vec<u32> = list(memory, changed, changed_length)?;
+                Ok(commit(state, batch, &changed).map_err(error))
+            })
+        },
+    )?;
+    linker.func_wrap(STORE, "rollback", |mut host: Host<'_>| super::imported(&mut host).store.rollback())?;
+    Ok(())
+}
+
+/// Writes what `work` comes to, which has the component's memory and the instance's state, to where the component waits for it.
+#[inline]
+fn answered<T: Lower>(host: &mut Host<'_>, answer: u32, work: impl FnOnce(&[u8], &mut State) -> Result<T>) -> Result<()> {
+    let mut guest = Guest::of(host)?;
+    let (memory, state) = guest.parts();
+    state.imports += 1;
+    let done = work(memory, state)?;
+    done.lower(&mut guest, size(answer))
 }
 
 fn error(error: StoreError) -> Error {
@@ -104,70 +159,58 @@ fn error(error: StoreError) -> Error {
     }
 }
 
-/// The strings of flat pieces. What a guest gives is not trusted: ends that run backwards or past the buffer are refused.
-fn strings(Pieces { bytes, ends }: Pieces) -> Result<Vec<Bytes>, StoreError> {
-    if ends.len() == 1 && ends.first().copied() == u32::try_from(bytes.len()).ok() {
+fn bytes(memory: &[u8], at: u32, length: u32) -> Result<&[u8]> {
+    piece(memory, size(at), size(length))
+}
+
+fn text(memory: &[u8], at: u32, length: u32) -> Result<&str> {
+    std::str::from_utf8(bytes(memory, at, length)?).map_err(|_| format_err!("the component gives a text that is no UTF-8"))
+}
+
+/// The strings of flat pieces. What a guest gives is not trusted: ends that run backwards or past the bytes are refused.
+fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -> Result<Vec<Bytes>> {
+    let all = bytes(memory, at, length)?;
+    let ends: Vec<u32> = list(memory, ends, count)?;
+    let all = Bytes::copy_from_slice(all);
+    if ends.len() == 1 && ends.first().copied() == Some(length) {
         // The whole of it: a slice would count its references, in memory of their own.
-        return Ok(vec![bytes]);
+        return Ok(vec![all]);
     }
     let mut start = 0;
     let cut = |&end: &u32| {
-        let end = usize::try_from(end).ok().filter(|&end| start <= end && end <= bytes.len());
-        let end = end.ok_or_else(|| StoreError::Io("the ends of pieces do not fit their bytes".into()))?;
-        let piece = bytes.slice(start..end);
+        let end = Some(size(end)).filter(|&end| start <= end && end <= all.len());
+        let end = end.ok_or_else(|| format_err!("the component's pieces end where its bytes do not"))?;
+        let piece = all.slice(start..end);
         start = end;
         Ok(piece)
     };
     ends.iter().map(cut).collect()
 }
 
-fn limits(state: &State) -> Limits {
-    let store::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = state.store.limits();
-    Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only }
-}
-
-fn open_keyspace(state: &mut State, name: &str, order: &str) -> Result<u32, StoreError> {
-    let order = Order::from_name(order).ok_or_else(|| StoreError::UnsupportedOrder(format!("{order} is not known here")))?;
-    state.store.open_keyspace(name, order).map(|Keyspace(number)| number)
-}
-
-fn begin(state: &mut State, scope: Scope) -> Result<u64, StoreError> {
-    let scope = match scope {
-        Scope::Read => store::Scope::Read,
-        Scope::Keys(keys) => store::Scope::Keys(strings(keys)?),
-        Scope::Exclusive => store::Scope::Exclusive,
+/// Answers `get-many`: the values are copied once, from where the store has them.
+fn found(guest: &mut Guest<'_>, answer: usize, values: Result<Vec<Option<Bytes>>, Error>) -> Result<()> {
+    let values = match values {
+        Ok(values) => values,
+        Err(error) => return Err::<(Pieces, Vec<u32>), Error>(error).lower(guest, answer),
     };
-    state.store.begin(&scope)
-}
-
-fn get_many(state: &mut State, keyspaces: Vec<u32>, keys: Pieces) -> Result<Found, StoreError> {
-    let keys = strings(keys)?;
-    if keys.len() != keyspaces.len() {
-        return Err(StoreError::Io("get-many needs a keyspace for each key".into()));
-    }
-    let keys: Vec<(Keyspace, Bytes)> = keyspaces.into_iter().map(Keyspace).zip(keys).collect();
-    let values = state.store.get_many(&keys)?;
-    let mut bytes = Vec::with_capacity(values.iter().flatten().map(Bytes::len).sum());
-    let (mut ends, mut absent) = (Vec::with_capacity(keys.len()), Vec::new());
+    let length = values.iter().flatten().map(Bytes::len).sum();
+    let at = guest.allocate(length, 1)?;
+    let (mut end, mut ends, mut absent) = (0, Vec::with_capacity(values.len()), Vec::new());
+    let mut room = guest.room(at, length)?;
     for (value, position) in values.iter().zip(0_u32..) {
         match value {
-            Some(value) => bytes.extend_from_slice(value),
+            Some(value) => {
+                let (place, behind) =
+                    room.split_at_mut_checked(value.len()).ok_or_else(|| format_err!("values that are longer than they are"))?;
+                place.copy_from_slice(value);
+                (room, end) = (behind, end + value.len());
+            }
             None => absent.push(position),
         }
-        let too_large = |_| StoreError::TooLarge { what: "an answer of get-many".into(), limit: u64::from(u32::MAX) };
-        ends.push(u32::try_from(bytes.len()).map_err(too_large)?);
+        ends.push(word(end)?);
     }
-    Ok(Found { values: Pieces { bytes: bytes.into(), ends }, absent })
-}
-
-fn scan(state: &mut State, keyspace: u32, range: KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-    let range = store::KeyRange { start: range.start, after_start: range.after_start, end: range.end };
-    let direction = match direction {
-        Direction::Forward => store::Direction::Forward,
-        Direction::Reverse => store::Direction::Reverse,
-    };
-    let store::Page { bytes, ends, more } = state.store.scan(Keyspace(keyspace), &range, direction, limit)?;
-    Ok(Page { records: Pieces { bytes, ends }, more })
+    let placed = (word(at)?, word(length)?);
+    Ok::<_, Error>((placed, ends, absent)).lower(guest, answer)
 }
 
 fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {
