@@ -124,18 +124,23 @@ pub trait Lift: Canonical + Sized {
 
     /// Reads `count` of them, one behind the other, whose bytes are known to be there.
     fn lift_all(memory: &[u8], at: usize, count: usize) -> Result<Vec<Self>> {
-        let mut place = Place::at(at);
-        (0..count).map(|_| Self::lift(memory, place.of::<Self>())).collect()
+        let (mut place, mut all) = (Place::at(at), Vec::with_capacity(count));
+        for _ in 0..count {
+            all.push(Self::lift(memory, place.of::<Self>())?);
+        }
+        Ok(all)
     }
 }
 
 /// A piece of the component's memory.
+#[inline]
 pub fn piece(memory: &[u8], at: usize, length: usize) -> Result<&[u8]> {
     let piece = at.checked_add(length).and_then(|end| memory.get(at..end));
     piece.ok_or_else(|| format_err!("the component gives {length} bytes at {at} of a memory of {}", memory.len()))
 }
 
 /// The bytes of a number.
+#[inline]
 fn number<const N: usize>(memory: &[u8], at: usize) -> Result<[u8; N]> {
     let bytes = memory.get(at..).and_then(|behind| behind.first_chunk());
     bytes.copied().ok_or_else(|| format_err!("the component gives a value at {at} of a memory of {} bytes", memory.len()))
@@ -147,16 +152,19 @@ pub fn no_case<T>(case: u8) -> Result<T> {
 }
 
 /// An address or a length, as the component has it.
+#[inline]
 pub fn word(number: usize) -> Result<u32> {
     u32::try_from(number).map_err(|_| format_err!("{number} bytes do not fit into the component's memory"))
 }
 
 /// A number of the component's as one of the host's.
+#[inline]
 pub fn size(word: u32) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }
 
 /// The list of an address and a length.
+#[inline]
 pub fn list<T: Lift>(memory: &[u8], at: u32, count: u32) -> Result<Vec<T>> {
     let (at, count) = (size(at), size(count));
     if !at.is_multiple_of(T::SHAPE.align) {
@@ -274,6 +282,7 @@ impl<T: Canonical> Canonical for [T] {
 }
 
 /// Puts a list into memory that the component allocates for it.
+#[inline]
 fn placed<T: Lower>(list: &[T], guest: &mut Guest<'_>) -> Result<(u32, u32)> {
     let bytes = list.len().checked_mul(T::SHAPE.size).ok_or_else(|| format_err!("a list is too long"))?;
     let at = guest.allocate(bytes, T::SHAPE.align)?;

@@ -127,6 +127,11 @@ impl Joined {
         }
     }
 
+    /// Whether there is none yet.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// How long the replies are together.
     pub const fn bytes(&self) -> usize {
         self.bytes

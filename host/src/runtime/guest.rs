@@ -28,6 +28,7 @@ pub struct Guest<'g> {
 
 impl<'g> Guest<'g> {
     /// That of the instance in this store.
+    #[inline]
     pub fn of(wasm: impl Into<StoreContextMut<'g, State>>) -> Result<Self> {
         let wasm = wasm.into();
         let memory = wasm.data().abi.as_ref().map(|abi| abi.memory).ok_or_else(|| format_err!("the component is not instantiated yet"))?;
@@ -35,16 +36,19 @@ impl<'g> Guest<'g> {
     }
 
     /// The memory, and what belongs to the instance.
+    #[inline]
     pub fn parts(&mut self) -> (&mut [u8], &mut State) {
         self.memory.data_and_store_mut(&mut self.wasm)
     }
 
     /// The memory.
+    #[inline]
     pub fn memory(&self) -> &[u8] {
         self.memory.data(&self.wasm)
     }
 
     /// So many bytes of the component's allocator; of none, an address that is not null.
+    #[inline]
     pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<usize> {
         if bytes == 0 {
             return Ok(align);
@@ -61,6 +65,7 @@ impl<'g> Guest<'g> {
     }
 
     /// A piece of the memory.
+    #[inline]
     pub fn room(&mut self, at: usize, bytes: usize) -> Result<&mut [u8]> {
         let memory = self.memory.data_mut(&mut self.wasm);
         let length = memory.len();
@@ -69,6 +74,7 @@ impl<'g> Guest<'g> {
     }
 
     /// Writes bytes to a place in memory.
+    #[inline]
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         self.room(at, bytes.len())?.copy_from_slice(bytes);
         Ok(())

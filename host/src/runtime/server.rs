@@ -235,6 +235,10 @@ impl Orbweaver {
             }
             // A call runs as many requests as a group holds. What is far behind them would cross again in vain.
             let room = consumed.saturating_mul(2).max(LEAST_ROOM);
+            if left_bytes == 0 && joined.is_empty() {
+                // Most calls are the only one.
+                return Ok(outcome);
+            }
             joined.add(outcome);
             if joined.bytes() >= MAX_REPLY_BYTES {
                 break;

@@ -268,7 +268,7 @@ impl<'r> Iterator for LentRecords<'_, 'r> {
 
 /// How much of records is handed over at once. (One call for each record costs a component as much as the rest: a call waits for the stack
 /// pointer, which is in memory there, and for what the caller has put aside.)
-const ROWS: usize = 32;
+const ROWS: usize = 128;
 
 /// Hands what `lend` makes of `records` to `visit`, some at a time, `left` of them at most, which is not 0, until it breaks off.
 ///

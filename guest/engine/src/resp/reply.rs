@@ -44,6 +44,41 @@ const fn short_lines() -> [u64; 256] {
     lines
 }
 
+/// Writes a bulk string to the head of `room`, of which there is more than it takes, and returns what is left. The room stays in registers
+/// from one string to the next; a buffer that is appended to has its length in memory.
+#[inline(always)]
+fn framed_into<'r>(room: &'r mut [u8], data: &[u8]) -> Option<&'r mut [u8]> {
+    let room = match short_line(b'$', data.len()) {
+        Some((line, bytes)) => {
+            *room.first_chunk_mut()? = line.to_le_bytes();
+            room.get_mut(bytes..)?
+        }
+        None => long_line_into(room, data.len())?,
+    };
+    let (place, room) = room.split_at_mut_checked(data.len())?;
+    match (data.first_chunk::<8>(), data.last_chunk::<8>()) {
+        // Most names: without a call.
+        (Some(head), Some(tail)) if data.len() <= 16 => {
+            *place.first_chunk_mut()? = *head;
+            *place.last_chunk_mut()? = *tail;
+        }
+        _ => place.copy_from_slice(data),
+    }
+    let (end, room) = room.split_first_chunk_mut()?;
+    *end = *END;
+    Some(room)
+}
+
+#[cold]
+#[inline(never)]
+fn long_line_into(room: &mut [u8], number: usize) -> Option<&mut [u8]> {
+    let mut digits = itoa::Buffer::new();
+    let line = [b"$", digits.format(number).as_bytes(), END].concat();
+    let (place, room) = room.split_at_mut_checked(line.len())?;
+    place.copy_from_slice(&line);
+    Some(room)
+}
+
 /// Encoded replies, appended one after the other.
 ///
 /// The caller keeps to the lengths that it announces: after [`Reply::array`] of 2, two values follow.
@@ -145,13 +180,20 @@ impl Reply {
 
     /// The bulk strings that `strings` finds in each of `rows`.
     pub fn bulks<T, const N: usize>(&mut self, rows: &[T], strings: impl Fn(&T) -> [&[u8]; N]) {
-        let row_bytes = |row| strings(row).iter().map(|string| string.len().saturating_add(MAX_FRAME_BYTES)).fold(0, usize::saturating_add);
-        self.make_room(rows.iter().map(row_bytes).fold(0, usize::saturating_add));
-        let Some((first, rest)) = rows.split_first() else { return };
-        strings(first).into_iter().for_each(|string| self.framed(string));
-        self.bytes.truncate(self.bytes.len().saturating_sub(END.len()));
-        rest.iter().for_each(|row| strings(row).into_iter().for_each(|string| self.framed_behind(string)));
-        self.bytes.extend_from_slice(END);
+        // As u64 there is no sum that overflows.
+        let lengths = rows.iter().map(|row| strings(row).iter().map(|string| u64::try_from(string.len()).unwrap_or(u64::MAX)).sum::<u64>());
+        let lengths = usize::try_from(lengths.sum::<u64>()).unwrap_or(usize::MAX);
+        let (start, most) = (self.bytes.len(), lengths.saturating_add(rows.len().saturating_mul(N * MAX_FRAME_BYTES)));
+        self.make_room(most);
+        self.bytes.resize(start.saturating_add(most), 0);
+        let mut room = self.bytes.get_mut(start..).unwrap_or_default();
+        rows.iter().for_each(|row| {
+            for string in strings(row) {
+                room = framed_into(std::mem::take(&mut room), string).unwrap_or_default();
+            }
+        });
+        let left = room.len();
+        self.bytes.truncate(self.bytes.len().saturating_sub(left));
     }
 
     /// A bulk string, for which there is room.
@@ -160,19 +202,6 @@ impl Reply {
         self.header(b'$', data.len());
         self.bytes.extend_from_slice(data);
         self.bytes.extend_from_slice(END);
-    }
-
-    /// As [`Reply::framed`], the end of the string before it instead of its own: that is one word with its header.
-    #[inline(always)]
-    fn framed_behind(&mut self, data: &[u8]) {
-        match short_line(b'$', data.len()) {
-            Some((line, bytes)) => self.word((line << 16) | u64::from(u16::from_le_bytes(*END)), bytes + END.len()),
-            None => {
-                self.bytes.extend_from_slice(END);
-                self.header(b'$', data.len());
-            }
-        }
-        self.bytes.extend_from_slice(data);
     }
 
     /// A bulk string of what `write` appends to the buffer: it is in memory once only. Nothing is appended where `write` fails.
@@ -428,7 +457,8 @@ mod tests {
 
     #[test]
     fn bulk_strings_of_rows_are_sent_as_one_after_the_other() {
-        let strings: Vec<Vec<u8>> = [0, 1, 9, 10, 99, 100, 255, 256, 1000, 99_999, 3].iter().map(|&length| vec![b'x'; length]).collect();
+        let lengths = [0, 1, 7, 8, 9, 10, 15, 16, 17, 99, 100, 255, 256, 1000, 99_999, 3];
+        let strings: Vec<Vec<u8>> = lengths.iter().map(|&length| (b'a'..=b'z').cycle().take(length).collect()).collect();
         let rows: Vec<(&[u8], &[u8])> = strings.iter().zip(strings.iter().rev()).map(|(one, other)| (&**one, &**other)).collect();
         for rows in (0..=rows.len()).filter_map(|length| rows.get(..length)) {
             let each = encoded(Protocol::Resp2, |r| {
