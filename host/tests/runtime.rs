@@ -53,6 +53,17 @@ fn connections_share_a_call_and_keep_their_own_replies() {
 }
 
 #[test]
+fn all_that_was_delivered_is_run_also_where_it_ends_a_wait_that_was_long_in_coming() {
+    let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder());
+    // What is answered here counts as consumed with what the others have sent.
+    assert_eq!(one(&mut orbweaver, 2, &format!("BLPOP list {} 0", "another_list ".repeat(500))), "");
+    let lines = format!("RPUSH list x{}", "\nPING".repeat(300));
+    let replies = exchange(&mut orbweaver, &[(1, &lines)]);
+    assert_eq!(replies[0].0, format!(":1{}", " +PONG".repeat(300)));
+    assert_eq!(replies[1].0, "*2 $4 list $1 x");
+}
+
+#[test]
 fn a_panic_costs_one_connection_an_error_and_the_others_go_on_with_what_they_had_said() {
     let store = MemoryStore::new();
     let mut orbweaver = open(&store, with_panics());

@@ -163,13 +163,19 @@ pub fn size(word: u32) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }
 
+/// An address that the component gives for what is to lie at multiples of `align`.
+#[inline]
+pub fn aligned(at: usize, align: usize) -> Result<usize> {
+    if !at.is_multiple_of(align) {
+        bail!("the component gives {at} as an address, which is no multiple of {align}");
+    }
+    Ok(at)
+}
+
 /// The list of an address and a length.
 #[inline]
 pub fn list<T: Lift>(memory: &[u8], at: u32, count: u32) -> Result<Vec<T>> {
-    let (at, count) = (size(at), size(count));
-    if !at.is_multiple_of(T::SHAPE.align) {
-        bail!("the component gives a list at {at}, which is no multiple of {}", T::SHAPE.align);
-    }
+    let (at, count) = (aligned(size(at), T::SHAPE.align)?, size(count));
     piece(memory, at, count.saturating_mul(T::SHAPE.size))?;
     T::lift_all(memory, at, count)
 }
@@ -283,7 +289,7 @@ impl<T: Canonical> Canonical for [T] {
 
 /// Puts a list into memory that the component allocates for it.
 #[inline]
-fn placed<T: Lower>(list: &[T], guest: &mut Guest<'_>) -> Result<(u32, u32)> {
+pub fn placed<T: Lower>(list: &[T], guest: &mut Guest<'_>) -> Result<(u32, u32)> {
     let bytes = list.len().checked_mul(T::SHAPE.size).ok_or_else(|| format_err!("a list is too long"))?;
     let at = guest.allocate(bytes, T::SHAPE.align)?;
     T::lower_all(list, guest, at)?;

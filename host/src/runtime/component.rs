@@ -47,7 +47,8 @@ impl Component {
     /// deadlines where it has checks in its loops.
     ///
     /// # Errors
-    /// Where this is no component, or one that imports or exports other things than `wit/engine` says.
+    /// Where this is no component, or one that imports other things than `wit/engine` says. What it does not export is an error when an
+    /// instance is made, or where it is called.
     pub fn compile(wasm: &[u8]) -> wasmtime::Result<Self> {
         let engine = Engine::new(&config())?;
         let module = Module::new(&engine, core_module(wasm)?)?;

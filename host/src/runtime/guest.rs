@@ -1,6 +1,6 @@
 //! The component's memory, as the host uses it while the component runs or waits.
 
-use super::canonical::{size, word};
+use super::canonical::{aligned, size, word};
 use super::imports::State;
 use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContextMut, TypedFunc, format_err};
 
@@ -31,7 +31,12 @@ impl<'g> Guest<'g> {
     #[inline]
     pub fn of(wasm: impl Into<StoreContextMut<'g, State>>) -> Result<Self> {
         let wasm = wasm.into();
-        let memory = wasm.data().abi.as_ref().map(|abi| abi.memory).ok_or_else(|| format_err!("the component is not instantiated yet"))?;
+        let memory = wasm
+            .data()
+            .abi
+            .as_ref()
+            .map(|abi| abi.memory)
+            .ok_or_else(|| format_err!("the component's memory is not there, or its allocator is at work"))?;
         Ok(Self { wasm, memory })
     }
 
@@ -53,15 +58,12 @@ impl<'g> Guest<'g> {
         if bytes == 0 {
             return Ok(align);
         }
-        // Taken, not cloned: that would count references of its type. An instance whose allocator traps is not called again.
-        let abi = self.wasm.data_mut().abi.take().ok_or_else(|| format_err!("the component's allocator has trapped"))?;
+        // Taken, not cloned: that would count references of its type. The allocator calls no import that would look for it.
+        let abi = self.wasm.data_mut().abi.take().ok_or_else(|| format_err!("the component's allocator is at work"))?;
         let at = abi.realloc.call(&mut self.wasm, (0, 0, word(align)?, word(bytes)?));
         self.wasm.data_mut().abi = Some(abi);
         let at = size(at?);
-        if !at.is_multiple_of(align) {
-            return Err(format_err!("the component allocates at {at}, which is no multiple of {align}"));
-        }
-        Ok(at)
+        aligned(at, align)
     }
 
     /// A piece of the memory.

@@ -74,6 +74,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.func_wrap("orbweaver:engine/log@0.1.0", "panicked", |mut host: Host<'_>, text: u32, length: u32| -> Result<()> {
         let mut guest = Guest::of(&mut host)?;
         let (memory, state) = guest.parts();
+        state.imports += 1;
         state.panic = Some(String::from_utf8_lossy(piece(memory, size(text), size(length))?).into_owned());
         Ok(())
     })?;
@@ -81,7 +82,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     Ok(())
 }
 
-/// Each import asks for the state once, when it is called.
+/// The state, for an import that has been called. (Those of the store have it with the memory, and count for themselves.)
 fn imported<'h>(host: &'h mut Host<'_>) -> &'h mut State {
     let state = host.data_mut();
     state.imports += 1;

@@ -1,8 +1,9 @@
 //! One instance of the component: its memory, its deadline, and calls that may end in a trap.
 
 use super::bindings::exports::orbweaver::engine::resp::{Deliveries, Outcome};
-use super::canonical::{Canonical, Flat, Lift, Lower, Shape, size, word};
+use super::canonical::{Canonical, Flat, Lift, Lower, Shape, aligned, placed, size, word};
 use super::component::Component;
+use super::exports::export;
 use super::guest::{Abi, Guest};
 use super::imports::State;
 use orbweaver_engine::environment::Environment;
@@ -94,7 +95,8 @@ impl Instance {
         }
     }
 
-    /// Calls an export, of these parameters and this answer in `wit/engine`, under the deadline.
+    /// Calls an export, of these parameters and this answer in `wit/engine`, under the deadline. After an error the instance is to be replaced:
+    /// wasmtime would go on calling it.
     pub fn call<T: Answer>(&mut self, name: &'static str, params: impl Lower) -> Result<T, CallError> {
         self.begin();
         self.try_call(name, params).map_err(|trap| self.trapped(&trap))
@@ -121,15 +123,10 @@ impl Instance {
             Some(export) => export.clone(),
             None => self.export(name)?,
         };
+        // More would be passed in memory; nothing in `wit/engine` has more.
+        const { assert!(P::SHAPE.flat <= Shape::MOST_FLAT, "too many parameters") };
         let mut flat = Flat::new();
-        let mut guest = Guest::of(self.wasm.as_context_mut())?;
-        if P::SHAPE.flat <= Shape::MOST_FLAT {
-            params.flatten(&mut guest, &mut flat)?;
-        } else {
-            let at = guest.allocate(P::SHAPE.size, P::SHAPE.align)?;
-            params.lower(&mut guest, at)?;
-            flat.push(word(at)?.into());
-        }
+        params.flatten(&mut Guest::of(self.wasm.as_context_mut())?, &mut flat)?;
         if flat.len() != export.params.len() {
             bail!("{name} has {} parameters, and is given {}", export.params.len(), flat.len());
         }
@@ -158,14 +155,13 @@ impl Instance {
         let (case, first, second) = match whose {
             Deliveries::One(connection) => (0, *connection, 0),
             Deliveries::Several(deliveries) => {
-                let mut flat = Flat::new();
-                deliveries.flatten(&mut guest, &mut flat)?;
-                (1, flat.first().copied().unwrap_or(0), word(deliveries.len())?)
+                let (start, count) = placed(deliveries, &mut guest)?;
+                (1, start.into(), count)
             }
         };
         let (exchange_at, post) = &self.exchange_at;
         let outcome = exchange_at.call(&mut self.wasm, (now_us, word(at)?, word(length)?, case, first, second))?;
-        let lifted = Outcome::lift(Guest::of(self.wasm.as_context_mut())?.memory(), size(outcome))?;
+        let lifted = Outcome::lift(Guest::of(self.wasm.as_context_mut())?.memory(), aligned(size(outcome), Outcome::SHAPE.align)?)?;
         post.call(&mut self.wasm, outcome)?;
         Ok(lifted)
     }
@@ -174,7 +170,7 @@ impl Instance {
     fn export(&mut self, name: &'static str) -> Called<Export> {
         let function = self.exports.get_func(&mut self.wasm, name).ok_or_else(|| format_err!("the component does not export {name}"))?;
         let params = function.ty(&self.wasm).params().collect();
-        let post = self.exports.get_func(&mut self.wasm, &format!("cabi_post_{name}"));
+        let post = self.exports.get_func(&mut self.wasm, &post_of(name));
         let post = post.map(|post| post.typed(&self.wasm)).transpose()?;
         let export = Export { function, params, post };
         self.called.insert(name, export.clone());
@@ -229,8 +225,13 @@ impl<T: Lift, E: Lift> Answer for Result<T, E> {
     };
 
     fn lift_from(memory: &[u8], at: usize) -> Called<Self> {
-        Self::lift(memory, at)
+        Self::lift(memory, aligned(at, Self::SHAPE.align)?)
     }
+}
+
+/// The name of what frees an export's answer.
+fn post_of(name: &str) -> String {
+    format!("cabi_post_{name}")
 }
 
 /// A flat parameter, of the type that the function has there.
@@ -248,7 +249,10 @@ fn value((&flat, of): (&u64, &ValType)) -> Called<Val> {
 fn instantiate(component: &Component, wasm: &mut wasmtime::Store<State>) -> Called<(wasmtime::Instance, ExchangeAt)> {
     let exports = component.instance_pre.instantiate(&mut *wasm)?;
     wasm.data_mut().abi = Some(Abi::of(exports, &mut *wasm)?);
-    let exchange_at = exports.get_typed_func(&mut *wasm, "orbweaver:engine/resp@0.1.0#exchange-at")?;
-    let post = exports.get_typed_func(&mut *wasm, "cabi_post_orbweaver:engine/resp@0.1.0#exchange-at")?;
+    let name = export!(
+        orbweaver_engine_resp, "resp", call_exchange_at, "exchange-at", (now_us: u64, input: &[u8], whose: &Deliveries) -> Outcome
+    );
+    let exchange_at = exports.get_typed_func(&mut *wasm, name)?;
+    let post = exports.get_typed_func(&mut *wasm, &post_of(name))?;
     Ok((exports, (exchange_at, post)))
 }

@@ -235,7 +235,8 @@ impl Orbweaver {
             }
             // A call runs as many requests as a group holds. What is far behind them would cross again in vain.
             let room = consumed.saturating_mul(2).max(LEAST_ROOM);
-            if left_bytes == 0 && joined.is_empty() {
+            let has_left = |(delivery, answer): (&Delivery<'_>, &Answer)| delivery.left(answer).is_some();
+            if joined.is_empty() && !deliveries.iter().zip(&outcome.answers).any(has_left) {
                 // Most calls are the only one.
                 return Ok(outcome);
             }

@@ -9,7 +9,7 @@
 //! What has no end has one of these loops, or recurses until the stack is full. All this costs a fraction of wasmtime's epochs, which
 //! look at a clock on entry to every function as well (docs/boundary.md).
 //!
-//! The host may not be called while it is calling the canonical ABI's own functions, `cabi_realloc` and `cabi_post_*`: what those
+//! While the host calls the canonical ABI's own functions, `cabi_realloc` and `cabi_post_*`, no import may be called: what those
 //! reach by direct calls has no checks of the first kind. It is the allocator, whose loops end.
 
 use crate::rewriting::{Copied, locals};
@@ -20,16 +20,9 @@ use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{BlockType, CodeSection, ConstExpr, EntityType, Function, GlobalSection, GlobalType, ImportSection, Instruction};
 use wasm_encoder::{Module, TypeSection, ValType};
 use wasmparser::{FunctionBody, Operator, Parser, Payload, TypeRef};
-use wit_component::StringEncoding;
-use wit_parser::Resolve;
 
-/// The import that is called from time to time: interface and function. No parameters, no results.
+/// The import that is called from time to time: module and function. No parameters, no results.
 pub const CHECK: (&str, &str) = ("orbweaver:host/deadline", "check");
-
-/// The world of what is added, in WIT.
-const WORLD: &str = "package orbweaver:host;
-interface deadline { check: func(); }
-world checked { import deadline; }";
 
 /// Turns of loops between two checks, each of which takes a tenth of a microsecond. A lone GET makes 24 such turns, and four calls of
 /// imports.
@@ -51,7 +44,7 @@ pub struct Checked {
     pub unchecked: Vec<String>,
 }
 
-/// Puts a check at the head of each loop of a core module, and [`CHECK`] into the world that it is made for.
+/// Puts a check at the head of each loop of a core module, and [`CHECK`] among its imports.
 ///
 /// # Errors
 /// For people: what is given is no core module, or lacks a section that this adds to.
@@ -72,11 +65,7 @@ pub fn with_checks(module: &[u8]) -> Result<Checked, Box<dyn Error>> {
     if !rewriter.has_check || rewriter.counter.is_none() {
         return Err("a core module for checks needs imports, types and globals of its own to add to".into());
     }
-    let mut module = rewritten.finish();
-    let mut resolve = Resolve::default();
-    let package = resolve.push_str("checked.wit", WORLD)?;
-    let world = resolve.select_world(&[package], Some("checked"))?;
-    wit_component::embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
+    let module = rewritten.finish();
     let Rewriter { survey, unchecked, checked, counted, .. } = rewriter;
     Ok(Checked { module, checked, counted, unchecked: survey.names_of_outer_loops_in(&unchecked) })
 }

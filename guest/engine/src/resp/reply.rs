@@ -73,10 +73,11 @@ fn framed_into<'r>(room: &'r mut [u8], data: &[u8]) -> Option<&'r mut [u8]> {
 #[inline(never)]
 fn long_line_into(room: &mut [u8], number: usize) -> Option<&mut [u8]> {
     let mut digits = itoa::Buffer::new();
-    let line = [b"$", digits.format(number).as_bytes(), END].concat();
-    let (place, room) = room.split_at_mut_checked(line.len())?;
-    place.copy_from_slice(&line);
-    Some(room)
+    [b"$", digits.format(number).as_bytes(), END].into_iter().try_fold(room, |room, piece| {
+        let (place, room) = room.split_at_mut_checked(piece.len())?;
+        place.copy_from_slice(piece);
+        Some(room)
+    })
 }
 
 /// Encoded replies, appended one after the other.

@@ -3,7 +3,7 @@
 //! Keys are read where the component has them, and values and pages go from where the store has them into the component's memory.
 
 use super::super::bindings::orbweaver::kv::store::{Error, Excess, Limits};
-use super::super::canonical::{Canonical, Lower, list, piece, size, word};
+use super::super::canonical::{Canonical, Lower, aligned, list, piece, size, word};
 use super::super::guest::Guest;
 use super::{Host, State};
 use bytes::Bytes;
@@ -25,6 +25,9 @@ struct Page {
     records: Pieces,
     more: bool,
 }
+
+/// `found`, or why not: the values as an address and a length, their ends, and which are absent.
+type Found = Result<((u32, u32), Vec<u32>, Vec<u32>), Error>;
 
 /// Gives the functions to a linker.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
@@ -99,7 +102,11 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
          max_bytes: u32,
          answer: u32| {
             answered(&mut host, answer, |memory, state| {
-                let end = if has_end == 0 { None } else { Some(bytes(memory, end, end_length)?.to_vec()) };
+                let end = match has_end {
+                    0 => None,
+                    1 => Some(bytes(memory, end, end_length)?.to_vec()),
+                    case => bail!("the component gives case {case} of an option"),
+                };
                 let range = KeyRange { start: bytes(memory, start, start_length)?.to_vec(), after_start: after_start != 0, end };
                 let direction = match direction {
                     0 => store::Direction::Forward,
@@ -143,7 +150,7 @@ fn answered<T: Lower>(host: &mut Host<'_>, answer: u32, work: impl FnOnce(&[u8],
     let (memory, state) = guest.parts();
     state.imports += 1;
     let done = work(memory, state)?;
-    done.lower(&mut guest, size(answer))
+    done.lower(&mut guest, aligned(size(answer), T::SHAPE.align)?)
 }
 
 fn error(error: StoreError) -> Error {
@@ -172,7 +179,7 @@ fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -
     let all = bytes(memory, at, length)?;
     let ends: Vec<u32> = list(memory, ends, count)?;
     let all = Bytes::copy_from_slice(all);
-    if ends.len() == 1 && ends.first().copied() == Some(length) {
+    if ends == [length] {
         // The whole of it: a slice would count its references, in memory of their own.
         return Ok(vec![all]);
     }
@@ -189,11 +196,16 @@ fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -
 
 /// Answers `get-many`: the values are copied once, from where the store has them.
 fn found(guest: &mut Guest<'_>, answer: usize, values: Result<Vec<Option<Bytes>>, Error>) -> Result<()> {
+    let answer = aligned(answer, Found::SHAPE.align)?;
     let values = match values {
         Ok(values) => values,
-        Err(error) => return Err::<(Pieces, Vec<u32>), Error>(error).lower(guest, answer),
+        Err(error) => return Found::Err(error).lower(guest, answer),
     };
     let length = values.iter().flatten().map(Bytes::len).sum();
+    if word(length).is_err() {
+        let excess = Excess { what: "an answer of get-many".into(), limit: u32::MAX.into() };
+        return Found::Err(Error::TooLarge(excess)).lower(guest, answer);
+    }
     let at = guest.allocate(length, 1)?;
     let (mut end, mut ends, mut absent) = (0, Vec::with_capacity(values.len()), Vec::new());
     let mut room = guest.room(at, length)?;
@@ -210,7 +222,7 @@ fn found(guest: &mut Guest<'_>, answer: usize, values: Result<Vec<Option<Bytes>>
         ends.push(word(end)?);
     }
     let placed = (word(at)?, word(length)?);
-    Ok::<_, Error>((placed, ends, absent)).lower(guest, answer)
+    Found::Ok((placed, ends, absent)).lower(guest, answer)
 }
 
 fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {
