@@ -1,5 +1,6 @@
 //! What an exchange takes and what it comes to, and how several calls become one.
 
+use super::canonical::size;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ impl Outcome {
     pub fn replies(&self) -> impl Iterator<Item = (&Answer, &[u8])> {
         let mut start = 0;
         self.answers.iter().map(move |answer| {
-            let end = usize::try_from(answer.end).unwrap_or(usize::MAX).clamp(start, self.output.len());
+            let end = size(answer.end).clamp(start, self.output.len());
             let reply = self.output.get(start..end).unwrap_or_default();
             start = end;
             (answer, reply)
@@ -66,7 +67,7 @@ impl Outcome {
 
     /// How many bytes of input were run.
     pub(super) fn consumed(&self) -> usize {
-        self.answers.iter().map(|answer| usize::try_from(answer.consumed).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
+        self.answers.iter().map(|answer| size(answer.consumed)).fold(0, usize::saturating_add)
     }
 
     /// The answers to these deliveries in their order, and behind them the other ones.

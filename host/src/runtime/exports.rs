@@ -19,7 +19,7 @@ pub(super) use export;
 
 macro_rules! functions {
     ($($exports:ident: $interface:literal {
-        $($(#[$doc:meta])* $call:ident: $name:literal as $function:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*
+        $($call:ident: $name:literal as $function:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*
     })*) => {
         impl Instance {
             $($(

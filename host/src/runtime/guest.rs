@@ -5,7 +5,6 @@ use super::imports::State;
 use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContextMut, TypedFunc, format_err};
 
 /// What the canonical ABI asks of every component.
-#[derive(Clone)]
 pub struct Abi {
     memory: Memory,
     /// Old address, old size, alignment and new size, to an address.

@@ -72,9 +72,8 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     })?;
     linker.func_wrap("wasi:random/random@0.2.0", "get-random-u64", |mut host: Host<'_>| imported(&mut host).environment.random())?;
     linker.func_wrap("orbweaver:engine/log@0.1.0", "panicked", |mut host: Host<'_>, text: u32, length: u32| -> Result<()> {
-        let mut guest = Guest::of(&mut host)?;
+        let mut guest = calling(&mut host)?;
         let (memory, state) = guest.parts();
-        state.imports += 1;
         state.panic = Some(String::from_utf8_lossy(piece(memory, size(text), size(length))?).into_owned());
         Ok(())
     })?;
@@ -82,9 +81,15 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     Ok(())
 }
 
-/// The state, for an import that has been called. (Those of the store have it with the memory, and count for themselves.)
+/// The state, for an import that has been called: it is counted.
 fn imported<'h>(host: &'h mut Host<'_>) -> &'h mut State {
     let state = host.data_mut();
     state.imports += 1;
     state
+}
+
+/// The same with the component's memory.
+fn calling<'h>(host: &'h mut Host<'_>) -> Result<Guest<'h>> {
+    imported(host);
+    Guest::of(host)
 }

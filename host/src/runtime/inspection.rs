@@ -1,6 +1,7 @@
 //! Records taken apart by the component, for people to look at.
 
 use super::bindings::exports::orbweaver::engine::maintenance;
+use super::canonical::size;
 use super::instance::CallError;
 use super::server::Orbweaver;
 use orbweaver_engine::layout::anatomy::{Anatomy, Run};
@@ -36,7 +37,6 @@ fn anatomy(inspected: maintenance::Inspected) -> Anatomy {
 }
 
 fn runs(runs: Vec<maintenance::Run>) -> Vec<Run> {
-    let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let run = |maintenance::Run { offset, length, field, shown }| {
         let start = size(offset);
         Run { range: start..start.saturating_add(size(length)), field: field.into(), shown }

@@ -10,6 +10,7 @@ use orbweaver_engine::environment::Environment;
 use orbweaver_engine::store::Store;
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::time::Duration;
 use wasmtime::{AsContextMut, Func, Result as Called, TypedFunc, Val, ValType, bail, format_err};
@@ -52,12 +53,21 @@ impl fmt::Display for CallError {
 impl std::error::Error for CallError {}
 
 /// An exported function.
-#[derive(Clone)]
 struct Export {
     function: Func,
     params: SmallVec<[ValType; Shape::MOST_FLAT]>,
     /// Frees what the function has returned.
     post: Option<TypedFunc<u32, ()>>,
+}
+
+impl Export {
+    /// The one of this name.
+    fn of(exports: wasmtime::Instance, wasm: &mut wasmtime::Store<State>, name: &str) -> Called<Self> {
+        let function = exports.get_func(&mut *wasm, name).ok_or_else(|| format_err!("the component does not export {name}"))?;
+        let params = function.ty(&*wasm).params().collect();
+        let post = exports.get_func(&mut *wasm, &post_of(name)).map(|post| post.typed(&*wasm)).transpose()?;
+        Ok(Self { function, params, post })
+    }
 }
 
 /// An instance.
@@ -97,7 +107,7 @@ impl Instance {
 
     /// Calls an export, of these parameters and this answer in `wit/engine`, under the deadline. After an error the instance is to be replaced:
     /// wasmtime would go on calling it.
-    pub fn call<T: Answer>(&mut self, name: &'static str, params: impl Lower) -> Result<T, CallError> {
+    pub fn call<T: Returned>(&mut self, name: &'static str, params: impl Lower) -> Result<T, CallError> {
         self.begin();
         self.try_call(name, params).map_err(|trap| self.trapped(&trap))
     }
@@ -118,10 +128,10 @@ impl Instance {
         CallError::Trapped(panic.unwrap_or_else(|| trap.root_cause().to_string()))
     }
 
-    fn try_call<P: Lower, T: Answer>(&mut self, name: &'static str, params: P) -> Called<T> {
-        let export = match self.called.get(name) {
-            Some(export) => export.clone(),
-            None => self.export(name)?,
+    fn try_call<P: Lower, T: Returned>(&mut self, name: &'static str, params: P) -> Called<T> {
+        let export = match self.called.entry(name) {
+            Entry::Occupied(called) => called.into_mut(),
+            Entry::Vacant(new) => new.insert(Export::of(self.exports, &mut self.wasm, name)?),
         };
         // More would be passed in memory; nothing in `wit/engine` has more.
         const { assert!(P::SHAPE.flat <= Shape::MOST_FLAT, "too many parameters") };
@@ -139,7 +149,7 @@ impl Instance {
         export.function.call(&mut self.wasm, &params, &mut results)?;
         let at = results.first().and_then(Val::i32).map(i32::cast_unsigned).ok_or_else(|| format_err!("{name} gives no address"))?;
         let answer = T::lift_from(Guest::of(self.wasm.as_context_mut())?.memory(), size(at))?;
-        export.post.map_or(Ok(()), |post| post.call(&mut self.wasm, at))?;
+        export.post.as_ref().map_or(Ok(()), |post| post.call(&mut self.wasm, at))?;
         Ok(answer)
     }
 
@@ -166,17 +176,6 @@ impl Instance {
         Ok(lifted)
     }
 
-    /// Looks an export up, and remembers it.
-    fn export(&mut self, name: &'static str) -> Called<Export> {
-        let function = self.exports.get_func(&mut self.wasm, name).ok_or_else(|| format_err!("the component does not export {name}"))?;
-        let params = function.ty(&self.wasm).params().collect();
-        let post = self.exports.get_func(&mut self.wasm, &post_of(name));
-        let post = post.map(|post| post.typed(&self.wasm)).transpose()?;
-        let export = Export { function, params, post };
-        self.called.insert(name, export.clone());
-        Ok(export)
-    }
-
     /// What belongs to the instance.
     pub fn state(&mut self) -> &mut State {
         self.wasm.data_mut()
@@ -201,7 +200,7 @@ impl Instance {
 }
 
 /// What an export returns: nothing, or something that lies in memory.
-pub trait Answer: Sized {
+pub trait Returned: Sized {
     /// Whether it lies in memory.
     const IS_IN_MEMORY: bool;
 
@@ -209,7 +208,7 @@ pub trait Answer: Sized {
     fn lift_from(memory: &[u8], at: usize) -> Called<Self>;
 }
 
-impl Answer for () {
+impl Returned for () {
     const IS_IN_MEMORY: bool = false;
 
     fn lift_from(_memory: &[u8], _at: usize) -> Called<Self> {
@@ -217,7 +216,7 @@ impl Answer for () {
     }
 }
 
-impl<T: Lift, E: Lift> Answer for Result<T, E> {
+impl<T: Lift, E: Lift> Returned for Result<T, E> {
     // A result of nothing in either case is one flat number; there is none in `wit/engine`.
     const IS_IN_MEMORY: bool = {
         assert!(Self::SHAPE.flat > 1, "this result is not returned in memory");

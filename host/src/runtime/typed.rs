@@ -49,6 +49,7 @@
 
 pub use super::bindings::exports::orbweaver::engine::{batch, hashes, keys, lists, sets, sorted_sets, strings, types};
 
+use super::canonical::size;
 use super::exports::export;
 use super::instance::CallError;
 use super::server::Orbweaver;
@@ -80,7 +81,7 @@ impl Blobs {
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
-            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            let end = size(end);
             let string = self.bytes.get(start..end).unwrap_or_default();
             start = end;
             string

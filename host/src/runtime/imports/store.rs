@@ -73,9 +73,8 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         STORE,
         "get-many",
         |mut host: Host<'_>, keyspaces: u32, count: u32, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
-            let mut guest = Guest::of(&mut host)?;
+            let mut guest = super::calling(&mut host)?;
             let (memory, state) = guest.parts();
-            state.imports += 1;
             let keyspaces: Vec<u32> = list(memory, keyspaces, count)?;
             let keys = strings(memory, (bytes, bytes_length), (ends, ends_length))?;
             if keys.len() != keyspaces.len() {
@@ -146,9 +145,8 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
 /// Writes what `work` comes to, which has the component's memory and the instance's state, to where the component waits for it.
 #[inline]
 fn answered<T: Lower>(host: &mut Host<'_>, answer: u32, work: impl FnOnce(&[u8], &mut State) -> Result<T>) -> Result<()> {
-    let mut guest = Guest::of(host)?;
+    let mut guest = super::calling(host)?;
     let (memory, state) = guest.parts();
-    state.imports += 1;
     let done = work(memory, state)?;
     done.lower(&mut guest, aligned(size(answer), T::SHAPE.align)?)
 }
