@@ -37,16 +37,36 @@ impl Allocator {
     }
 }
 
+/// The target's allocator, apart from what calls it: within it, it would take registers from the ways that do not need it.
+///
+/// # Safety
+/// As [`GlobalAlloc::alloc`].
+#[inline(never)]
+unsafe fn target_alloc(layout: Layout) -> *mut u8 {
+    // SAFETY: the same contract.
+    unsafe { System.alloc(layout) }
+}
+
+/// As [`target_alloc`].
+///
+/// # Safety
+/// As [`GlobalAlloc::dealloc`].
+#[inline(never)]
+unsafe fn target_dealloc(block: *mut u8, layout: Layout) {
+    // SAFETY: the same contract.
+    unsafe { System.dealloc(block, layout) }
+}
+
 // SAFETY: a block is either in use or in the list of its size, and of that size's layout wherever it came from.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract; a block in a list has the address of the next one, or null, at its head.
         unsafe {
-            let Some((free, layout)) = self.of(layout) else { return System.alloc(layout) };
+            let Some((free, layout)) = self.of(layout) else { return target_alloc(layout) };
             let first = free.first.get();
             if first.is_null() {
-                return System.alloc(layout);
+                return target_alloc(layout);
             }
             free.first.set(first.cast::<*mut u8>().read());
             free.bytes.set(free.bytes.get() - layout.size());
@@ -58,10 +78,10 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract; the block is of its size's layout, which has room for an address.
         unsafe {
-            let Some((free, layout)) = self.of(layout) else { return System.dealloc(block, layout) };
+            let Some((free, layout)) = self.of(layout) else { return target_dealloc(block, layout) };
             let bytes = free.bytes.get() + layout.size();
             if bytes > KEPT_BYTES {
-                return System.dealloc(block, layout);
+                return target_dealloc(block, layout);
             }
             block.cast::<*mut u8>().write(free.first.get());
             free.first.set(block);

@@ -2,7 +2,7 @@
 
 use crate::bindings::orbweaver::kv::store as wit;
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use std::cell::Cell;
 
 thread_local! {
@@ -64,7 +64,7 @@ fn error(error: wit::Error) -> StoreError {
     }
 }
 
-fn pieces<'a>(strings: impl Iterator<Item = &'a Bytes> + Clone) -> Result<wit::Pieces, StoreError> {
+fn pieces<'a>(strings: impl Iterator<Item = &'a [u8]> + Clone) -> Result<wit::Pieces, StoreError> {
     let (count, length) = strings.clone().fold((0, 0), |(count, length), string| (count + 1, length + string.len()));
     let (mut bytes, mut ends) = (Vec::with_capacity(length), Vec::with_capacity(count));
     for string in strings {
@@ -73,10 +73,6 @@ fn pieces<'a>(strings: impl Iterator<Item = &'a Bytes> + Clone) -> Result<wit::P
         ends.push(end.map_err(|_| StoreError::TooLarge { what: "a list of keys".into(), limit: u64::from(u32::MAX) })?);
     }
     Ok(wit::Pieces { bytes, ends })
-}
-
-fn end_of(ends: &[u32], position: usize) -> Option<usize> {
-    ends.get(position).and_then(|&end| usize::try_from(end).ok())
 }
 
 impl Store for HostStore {
@@ -98,7 +94,7 @@ impl Store for HostStore {
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
         let scope = match scope {
             Scope::Read => wit::Scope::Read,
-            Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter())?),
+            Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter().map(Bytes::as_ref))?),
             Scope::Exclusive => wit::Scope::Exclusive,
         };
         end_what_stayed();
@@ -109,21 +105,10 @@ impl Store for HostStore {
         wit::get(keyspace.0, key).map(|value| value.map(Bytes::from)).map_err(error)
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let keyspaces: Vec<u32> = keys.iter().map(|(keyspace, _)| keyspace.0).collect();
-        let found = wit::get_many(&keyspaces, &pieces(keys.iter().map(|(_, key)| key))?).map_err(error)?;
-        let (bytes, ends) = (Bytes::from(found.values.bytes), found.values.ends);
-        let mut absent = found.absent.iter().filter_map(|&position| usize::try_from(position).ok()).peekable();
-        let broken = || StoreError::Corrupt("the answer of get-many is not one value for each key".into());
-        let mut start = 0;
-        (0..keys.len())
-            .map(|position| {
-                let end = end_of(&ends, position).filter(|&end| start <= end && end <= bytes.len()).ok_or_else(broken)?;
-                let value = bytes.slice(start..end);
-                start = end;
-                Ok(absent.next_if_eq(&position).is_none().then_some(value))
-            })
-            .collect()
+        let found = wit::get_many(&keyspaces, &pieces(keys.iter().map(|(_, key)| *key))?).map_err(error)?;
+        Ok(Values { bytes: found.values.bytes, ends: found.values.ends, absent: found.absent })
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
@@ -138,7 +123,7 @@ impl Store for HostStore {
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
         end_what_stayed();
-        wit::revisions(&pieces(keys.iter())?).map_err(error)
+        wit::revisions(&pieces(keys.iter().map(Bytes::as_ref))?).map_err(error)
     }
 
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use orbweaver::stores::rocksdb::{RocksHandle, RocksOptions, RocksStore};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, lent};
 use rocksdb::perf::{PerfContext, PerfMetric};
 use std::path::Path;
 
@@ -55,9 +55,9 @@ fn read(handle: &mut RocksHandle, keyspace: Keyspace, are_there: bool) {
         let page = handle.scan(keyspace, &range, Direction::Forward, PageLimit { max_items: 10, max_bytes: 1000 }).unwrap();
         assert_eq!(page.len(), usize::from(are_there));
     }
-    let together: Vec<(Keyspace, Bytes)> = keys.into_iter().map(|key| (keyspace, Bytes::from(key))).collect();
-    let values = handle.get_many(&together).unwrap();
-    assert!(values.iter().all(|value| value.is_some() == are_there));
+    let together: Vec<(Keyspace, &[u8])> = keys.iter().map(|key| (keyspace, key.as_slice())).collect();
+    let mut values = handle.get_many(&together).unwrap().of_each(keys.len()).unwrap();
+    assert!(values.all(|value| value.is_some() == are_there));
     handle.rollback();
 }
 
@@ -121,7 +121,7 @@ fn elements_that_follow_each_other_are_read_with_one_search() {
         let keys: Vec<(Keyspace, Bytes)> = asked.iter().map(|&(structure, number)| (data, element(structure, number))).collect();
         let mut values = Vec::new();
         let [gets, seeks] = counted([PerfMetric::GetFromMemtableCount, PerfMetric::SeekOnMemtableCount], || {
-            values = handle.get_many(&keys).unwrap();
+            values = handle.get_many(&lent(&keys)).unwrap().of_each(keys.len()).unwrap().collect();
         });
         assert_eq!(values, asked.iter().copied().map(expected).collect::<Vec<_>>());
         // A batched read of RocksDB's own would not search at all.

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use orbweaver::stores::rocksdb::{Compression, Durability, RocksHandle, RocksOptions, RocksStore};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError, lent};
 use rocksdb::perf::{PerfContext, PerfMetric};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -553,7 +553,7 @@ fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
                 for _ in 0..3000 {
                     handle.begin(&Scope::Read).unwrap();
                     let values = match reader {
-                        0 => handle.get_many(&names).unwrap(),
+                        0 => handle.get_many(&lent(&names)).unwrap().of_each(names.len()).unwrap().collect(),
                         1 => accounts.iter().map(|account| handle.get(data, account).unwrap()).collect(),
                         _ => scanned(&mut handle, &[b"account0", b"account1"]),
                     };

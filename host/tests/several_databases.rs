@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::records;
 use orbweaver::stores::rocksdb::{Durability, Layout, RocksHandle, RocksOptions, RocksStore};
 use orbweaver_engine::store::conformance::{self, Subject};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,7 +46,8 @@ fn get_in_all(store: &RocksStore, key: &[u8]) -> Vec<Option<Bytes>> {
     let mut handle = store.handle();
     let keyspaces = keyspaces(&mut handle);
     handle.begin(&Scope::Read).unwrap();
-    handle.get_many(&keyspaces.iter().map(|keyspace| (*keyspace, Bytes::copy_from_slice(key))).collect::<Vec<_>>()).unwrap()
+    let keys: Vec<(Keyspace, &[u8])> = keyspaces.iter().map(|keyspace| (*keyspace, key)).collect();
+    handle.get_many(&keys).unwrap().of_each(keys.len()).unwrap().collect()
 }
 
 #[test]
@@ -222,7 +223,7 @@ impl Store for Spread {
         self.0.get(keyspace, key)
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         self.0.get_many(keys)
     }
 

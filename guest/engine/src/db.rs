@@ -188,9 +188,9 @@ impl<'t> Db<'t, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find(&mut self, at: &KeyAt) -> Result<Option<Meta>> {
-        let found = self.look_at(at)?;
-        self.tell_of_a_miss(at, found.is_none());
-        Ok(found)
+        let found = self.look_at(at);
+        self.tell_of_a_miss(at, matches!(found, Ok(None)));
+        found
     }
 
     /// As [`Db::find`], but nobody is told of a miss: for what Redis does not count as a use of the key.
@@ -212,9 +212,9 @@ impl<'t> Db<'t, '_> {
     /// # Errors
     /// Store errors, corrupt records.
     pub fn find_in_place_of(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
-        let found = self.look_in(at, kind)?;
-        self.tell_of_a_miss(at, found.is_none());
-        Ok(found)
+        let found = self.look_in(at, kind);
+        self.tell_of_a_miss(at, matches!(found, Ok(None)));
+        found
     }
 
     /// Everything that is stored under a key: one value at most, but in layouts with several namespaces.
@@ -246,12 +246,23 @@ impl<'t> Db<'t, '_> {
     }
 
     fn look_in(&mut self, at: &KeyAt, kind: Kind) -> Result<Option<Meta>> {
-        let Some(meta) = self.search(at, kind)? else { return Ok(None) };
-        if !self.is_gone(at, &meta)? {
-            return Ok(Some(meta));
+        // A meta is large. It stays where it was made: taken apart and put together again, it would be copied.
+        let mut found = self.search(at, kind);
+        if let Ok(Some(meta)) = &found {
+            match self.is_gone(at, meta) {
+                Ok(false) => {}
+                Ok(true) => found = self.remove_gone(at, meta).map(|()| None),
+                Err(error) => found = Err(error),
+            }
         }
+        found
+    }
+
+    /// Removes a key that is past its time, where the transaction may do so.
+    #[cold]
+    fn remove_gone(&mut self, at: &KeyAt, meta: &Meta) -> Result<()> {
         if self.transaction.may_change(at.lock_key()) && self.layout.removes_expired() {
-            self.layout.write(self.transaction, at, Some(&meta), New::Nothing, self.now_ms)?;
+            self.layout.write(self.transaction, at, Some(meta), New::Nothing, self.now_ms)?;
             if meta.expire_at_ms.is_some_and(|at_ms| self.layout.expiry_rules().is_past(at_ms, self.now_ms)) {
                 self.notify(Classes::EXPIRED, "expired", at);
             } else {
@@ -259,7 +270,7 @@ impl<'t> Db<'t, '_> {
                 self.notify(Classes::GENERIC, "del", at);
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// What is stored under a key, past its time or not.

@@ -28,27 +28,27 @@ fn cost(operation: Operation, pipeline: usize) -> (Cost, usize) {
 #[test]
 fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
     // Alone: calls, records read, records put, records deleted. In a pipeline: calls for all of it. Then the most allocations, alone and
-    // in a pipeline.
+    // in a pipeline; four of them are a read of several records, whatever their number: the keys, and the values in flat lists.
     let table = [
-        (Operation::Set, (3, 1, 1, 0), 3, 7, 13),
-        (Operation::Get, (3, 1, 0, 0), 3, 4, 9),
-        (Operation::Incr, (3, 1, 1, 0), 3, 7, 13),
-        (Operation::HSet, (4, 2, 1, 0), 4, 7, 14),
-        (Operation::HGet, (4, 2, 0, 0), 4, 4, 10),
-        (Operation::HMSet, (4, 11, 10, 0), 4, 16, 120),
-        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 16, 175),
-        (Operation::LPush, (3, 1, 2, 0), 3, 7, 9),
-        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 15, 143),
-        (Operation::LPop, (4, 2, 1, 1), 4, 8, 45),
-        (Operation::SAdd, (4, 2, 2, 0), 4, 7, 10),
-        (Operation::SIsMember, (4, 2, 0, 0), 4, 4, 9),
-        (Operation::SMembers, (4, 101, 0, 0), 3 + PIPELINE, 13, 172),
-        (Operation::ZAdd, (4, 2, 3, 0), 4, 8, 42),
-        (Operation::ZScore, (4, 2, 0, 0), 4, 4, 9),
-        (Operation::ZIncrBy, (4, 2, 2, 1), 4, 8, 42),
-        (Operation::ZRange, (4, 101, 0, 0), 3 + PIPELINE, 13, 172),
-        (Operation::ZRangeByScore, (4, 101, 0, 0), 3 + PIPELINE, 15, 238),
-        (Operation::Del, (3, 1, 1, 1), 3, 11, 141),
+        (Operation::Set, (3, 1, 1, 0), 3, 7, 15),
+        (Operation::Get, (3, 1, 0, 0), 3, 4, 11),
+        (Operation::Incr, (3, 1, 1, 0), 3, 7, 15),
+        (Operation::HSet, (4, 2, 1, 0), 4, 7, 18),
+        (Operation::HGet, (4, 2, 0, 0), 4, 4, 14),
+        (Operation::HMSet, (4, 11, 10, 0), 4, 18, 124),
+        (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 10, 173),
+        (Operation::LPush, (3, 1, 2, 0), 3, 7, 8),
+        (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 9, 141),
+        (Operation::LPop, (4, 2, 1, 1), 4, 8, 44),
+        (Operation::SAdd, (4, 2, 2, 0), 4, 7, 12),
+        (Operation::SIsMember, (4, 2, 0, 0), 4, 4, 11),
+        (Operation::SMembers, (4, 101, 0, 0), 3 + PIPELINE, 10, 171),
+        (Operation::ZAdd, (4, 2, 3, 0), 4, 8, 23),
+        (Operation::ZScore, (4, 2, 0, 0), 4, 4, 11),
+        (Operation::ZIncrBy, (4, 2, 2, 1), 4, 8, 44),
+        (Operation::ZRange, (4, 101, 0, 0), 3 + PIPELINE, 10, 171),
+        (Operation::ZRangeByScore, (4, 101, 0, 0), 3 + PIPELINE, 12, 235),
+        (Operation::Del, (3, 1, 1, 1), 3, 11, 143),
     ];
     assert_eq!(table.map(|(operation, ..)| operation), Operation::ALL);
     for (operation, alone, calls, most_alone, most) in table {

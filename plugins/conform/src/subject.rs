@@ -3,7 +3,7 @@
 use crate::store::HostStore;
 use bytes::Bytes;
 use orbweaver_engine::store::conformance::{self, Subject};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 
 /// The imported store.
 pub struct Imported;
@@ -121,7 +121,7 @@ impl Store for Turn {
         self.store.get(keyspace, key)
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         self.store.get_many(keys)
     }
 

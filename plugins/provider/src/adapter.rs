@@ -58,8 +58,8 @@ impl<P: Provider> wit::Guest for Adapter<P> {
             if keys.len() != keyspaces.len() {
                 return Err(StoreError::Io("get-many names another number of keyspaces than of keys".into()));
             }
-            let keys: Vec<(Keyspace, Bytes)> = keyspaces.into_iter().map(Keyspace).zip(keys).collect();
-            convert::found(&store.get_many(&keys)?)
+            let keys: Vec<(Keyspace, &[u8])> = keyspaces.into_iter().map(Keyspace).zip(keys.iter().map(Bytes::as_ref)).collect();
+            store.get_many(&keys).map(convert::found)
         })
     }
 

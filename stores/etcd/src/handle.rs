@@ -9,7 +9,7 @@ use crate::reads::{Snapshot, Wanted, answers, damaged, mod_revision};
 use crate::{EtcdStore, STRIPES};
 use bytes::Bytes;
 use etcd_client::{GetResponse, KeyValue};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use orbweaver_remote::{Contention, Found, Meter, RoundTrips, Stripes, block_on, read_page};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -150,9 +150,9 @@ impl Store for EtcdHandle {
         Ok(self.read(vec![wanted])?.first_mut().and_then(value))
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let wanted = keys.iter().map(|(keyspace, key)| self.wanted(*keyspace, key)).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.read(wanted)?.iter_mut().map(value).collect())
+        Values::from_each(self.read(wanted)?.iter_mut().map(value))
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

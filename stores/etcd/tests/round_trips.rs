@@ -5,7 +5,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{cluster, fresh_store, fresh_url, open, put, scope};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, PageLimit, Scope, Store, StoreError, lent};
 use orbweaver_etcd::{EtcdHandle, EtcdStore};
 use orbweaver_remote::RoundTrips;
 
@@ -45,10 +45,10 @@ fn a_transaction_costs_a_request_for_its_reads_and_one_for_its_commit() {
     assert_eq!((begin, epoch.is_ok()), (trips(0, 0), true), "the epoch is known");
     let (get, value) = cost(&mut handle, |handle| handle.get(data, &7_u32.to_be_bytes()));
     assert_eq!((get, value.unwrap().as_deref()), (trips(1, 0), Some(&b"value"[..])), "with the epoch");
-    let (get, values) = cost(&mut handle, |handle| handle.get_many(&keys(data, 100)));
-    assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(1, 0), 100));
-    let (get, values) = cost(&mut handle, |handle| handle.get_many(&keys(data, 1000)));
-    assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(1, 0), 1000), "eight requests under way together");
+    let (get, values) = cost(&mut handle, |handle| handle.get_many(&lent(&keys(data, 100))));
+    assert_eq!((get, values.unwrap().of_each(100).unwrap().flatten().count()), (trips(1, 0), 100));
+    let (get, values) = cost(&mut handle, |handle| handle.get_many(&lent(&keys(data, 1000))));
+    assert_eq!((get, values.unwrap().of_each(1000).unwrap().flatten().count()), (trips(1, 0), 1000), "eight requests under way together");
     let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Forward, PageLimit::items(100)));
     assert_eq!((scan, page.unwrap().len()), (trips(1, 0), 100));
     let (scan, page) = cost(&mut handle, |handle| handle.scan(data, &KeyRange::all(), Direction::Reverse, PageLimit::items(100)));
@@ -105,8 +105,9 @@ fn the_first_read_asks_for_everything_at_once() {
     fill(&mut handle, data, 200);
     for (count, reads) in [(127, 1), (128, 2), (200, 2)] {
         handle.begin(&Scope::Read).unwrap();
-        let (get, values) = cost(&mut handle, |handle| handle.get_many(&keys(data, count)));
-        assert_eq!((get, values.unwrap().iter().flatten().count()), (trips(reads, 0), usize::try_from(count).unwrap()));
+        let (get, values) = cost(&mut handle, |handle| handle.get_many(&lent(&keys(data, count))));
+        let count = usize::try_from(count).unwrap();
+        assert_eq!((get, values.unwrap().of_each(count).unwrap().flatten().count()), (trips(reads, 0), count));
         let (commit, outcome) = cost(&mut handle, |handle| handle.commit(&Batch::new(), &[]));
         assert_eq!((commit, outcome), (trips(0, 0), Ok(())));
     }

@@ -14,7 +14,7 @@ use crate::statements::{BEGIN_EXCLUSIVE, BEGIN_READ, BEGIN_WRITE};
 use crate::store::{Shared, corrupt};
 use bytes::Bytes;
 use futures_util::future::{join3, try_join_all};
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use orbweaver_remote::{Contention, Meter, RoundTrips, Stripes, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -234,7 +234,7 @@ impl Store for PostgresHandle {
         row.map(|row| bytes_of(&row, 0)).transpose()
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let mut wanted: BTreeMap<i32, Vec<&[u8]>> = BTreeMap::new();
         for (keyspace, key) in keys {
             wanted.entry(self.number(*keyspace)?).or_default().push(key);
@@ -252,7 +252,11 @@ impl Store for PostgresHandle {
         for (number, row) in rows.iter().flatten() {
             found.insert((*number, bytes_of(row, 0)?), bytes_of(row, 1)?);
         }
-        keys.iter().map(|(keyspace, key)| Ok(found.get(&(self.number(*keyspace)?, key.clone())).cloned())).collect()
+        let mut values = Values::with_capacity(keys.len());
+        for (keyspace, key) in keys {
+            values.push(found.get(&(self.number(*keyspace)?, Bytes::copy_from_slice(key))).map(Bytes::as_ref))?;
+        }
+        Ok(values)
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

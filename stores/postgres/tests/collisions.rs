@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, Keyspace, Order, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Keyspace, Order, Scope, Store, StoreError, lent};
 use orbweaver_postgres::{PostgresHandle, PostgresStore};
 use orbweaver_servers::PostgresServer;
 use std::time::{Duration, Instant};
@@ -67,8 +67,8 @@ fn count(server: &PostgresServer, counters: u64, rounds: u64) -> (u64, u64, u64,
     handle.open_keyspace("data", Order::Bytes).unwrap();
     handle.begin(&Scope::Read).unwrap();
     let wanted: Vec<_> = (0..counters).map(|counter| (data, Bytes::from(format!("counter:{counter}")))).collect();
-    let values = handle.get_many(&wanted).unwrap();
-    let sum = values.iter().flatten().map(|value| u64::from_be_bytes(value.as_ref().try_into().unwrap())).sum();
+    let values = handle.get_many(&lent(&wanted)).unwrap().of_each(wanted.len()).unwrap();
+    let sum = values.flatten().map(|value| u64::from_be_bytes(value.as_ref().try_into().unwrap())).sum();
     (sum, again, trips, time)
 }
 

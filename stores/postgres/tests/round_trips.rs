@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, StoreError, lent};
 use orbweaver_postgres::{PostgresHandle, PostgresStore};
 use orbweaver_servers::PostgresServer;
 
@@ -53,7 +53,7 @@ fn operations_take_the_documented_round_trips() {
 
     let many = conversation.count(|handle| {
         handle.begin(&Scope::Read)?;
-        handle.get_many(&several).map(drop)
+        handle.get_many(&lent(&several)).map(drop)
     });
     assert_eq!(many, (1, 0), "many keys of two keyspaces");
 
@@ -73,7 +73,7 @@ fn operations_take_the_documented_round_trips() {
     (200..250_u8).for_each(|n| batch.delete(data, &[n]).unwrap());
     let large = conversation.count(|handle| {
         handle.begin(&keys(&["a", "b", "c"]))?;
-        handle.get_many(&several)?;
+        handle.get_many(&lent(&several))?;
         handle.get(meta, b"k")?;
         handle.commit(&batch, &[0, 2])
     });

@@ -3,7 +3,9 @@
 use crate::failure::{Failure, of_read};
 use crate::{LIMITS, STRIPES, TikvStore, mark_number};
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{
+    Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values,
+};
 use orbweaver_remote::{Contention, Found, Meter, RoundTrips, Stripes, block_on, decode_keyspace, encode_keyspace, read_page};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -295,9 +297,9 @@ impl Store for TikvHandle {
         Ok(self.read(vec![key])?.pop().flatten())
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let keys = keys.iter().map(|(keyspace, key)| self.record(*keyspace, key)).collect::<Result<Vec<_>, _>>()?;
-        self.read(keys)
+        Values::from_each(self.read(keys)?)
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

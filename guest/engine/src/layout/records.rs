@@ -224,14 +224,19 @@ impl Walk {
     pub fn each_run(
         &mut self,
         transaction: &mut Transaction<'_>,
-        mut visit: impl FnMut(&mut LentRecords<'_, '_>) -> Result<ControlFlow<()>>,
+        mut visit: impl FnMut(&mut LentRecords<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         if let Self::Range(keyspace, scan) = self {
             let keyspace = *keyspace;
-            return transaction.each_run(scan, |run| visit(&mut LentRecords { keyspace, run }));
+            return transaction.each_run(scan, |run| {
+                let mut records = LentRecords { keyspace, run: run.clone() };
+                let flow = visit(&mut records);
+                *run = records.run;
+                flow
+            });
         }
         while let Some(Record { keyspace, key, value }) = self.next(transaction)? {
-            if visit(&mut LentRecords { keyspace, run: &mut Run::of(&key, &value) })?.is_break() {
+            if visit(&mut LentRecords { keyspace, run: Run::of(&key, &value) })?.is_break() {
                 break;
             }
         }
@@ -251,13 +256,13 @@ impl Walk {
 }
 
 /// Records of a walk, one behind the other.
-#[derive(Debug)]
-pub struct LentRecords<'w, 'r> {
+#[derive(Clone, Debug)]
+pub struct LentRecords<'r> {
     keyspace: Keyspace,
-    run: &'w mut Run<'r>,
+    run: Run<'r>,
 }
 
-impl<'r> Iterator for LentRecords<'_, 'r> {
+impl<'r> Iterator for LentRecords<'r> {
     type Item = LentRecord<'r>;
 
     #[inline(always)]
@@ -276,7 +281,7 @@ const ROWS: usize = 128;
 /// Those of `lend`.
 #[inline(always)]
 pub fn lend_rows<R, T: Copy>(
-    records: &mut impl Iterator<Item = R>,
+    records: &mut (impl Iterator<Item = R> + Clone),
     left: &mut u64,
     mut lend: impl FnMut(R) -> Result<Option<T>>,
     mut visit: impl FnMut(&[T]) -> ControlFlow<()>,
@@ -286,8 +291,10 @@ pub fn lend_rows<R, T: Copy>(
     while are_more && *left > 0 {
         let wanted = usize::try_from(*left).unwrap_or(usize::MAX).min(ROWS);
         rows.clear();
+        // In registers: where the caller looks at them, each step would wait for what the one before it has stored.
+        let mut next = records.clone();
         while rows.len() < wanted {
-            let Some(record) = records.next() else {
+            let Some(record) = next.next() else {
                 are_more = false;
                 break;
             };
@@ -295,6 +302,7 @@ pub fn lend_rows<R, T: Copy>(
                 rows.push(row);
             }
         }
+        *records = next;
         *left = left.saturating_sub(u64::try_from(rows.len()).unwrap_or(u64::MAX));
         if !rows.is_empty() && visit(&rows).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -309,7 +317,7 @@ pub fn lend_rows<R, T: Copy>(
 /// Those of `lend`.
 #[inline(always)]
 pub fn lend_all<R, T: Copy>(
-    records: &mut impl Iterator<Item = R>,
+    records: &mut (impl Iterator<Item = R> + Clone),
     lend: impl FnMut(R) -> Result<Option<T>>,
     visit: &mut dyn FnMut(&[T]),
 ) -> Result<ControlFlow<()>> {

@@ -188,11 +188,13 @@ impl Reply {
         self.make_room(most);
         self.bytes.resize(start.saturating_add(most), 0);
         let mut room = self.bytes.get_mut(start..).unwrap_or_default();
-        rows.iter().for_each(|row| {
+        'all: for row in rows {
             for string in strings(row) {
-                room = framed_into(std::mem::take(&mut room), string).unwrap_or_default();
+                // There is room for all of them.
+                let Some(behind) = framed_into(std::mem::take(&mut room), string) else { break 'all };
+                room = behind;
             }
-        });
+        }
         let left = room.len();
         self.bytes.truncate(self.bytes.len().saturating_sub(left));
     }

@@ -1,6 +1,6 @@
 //! A store that counts what is asked of it, around any other store: costs that no clock shows and no busy machine changes.
 
-use super::{Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use super::{Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use bytes::Bytes;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -99,7 +99,7 @@ impl<S: Store, A: Around> Store for Counting<S, A> {
         self.call(|store| store.get(keyspace, key))
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         self.counter.add(|cost| {
             cost.reads += 1;
             cost.records_read += keys.len();

@@ -1,6 +1,6 @@
 //! A store that fails on demand, around any other store: how tests prove that a failure loses nothing and tears nothing.
 
-use super::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use super::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,7 @@ impl<S: Store> Store for FaultStore<S> {
         self.inner.get(keyspace, key)
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         self.check()?;
         self.inner.get_many(keys)
     }

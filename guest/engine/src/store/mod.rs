@@ -22,6 +22,7 @@ mod memory;
 mod order;
 mod page;
 mod revisions;
+mod values;
 
 pub use batch::{Batch, BatchOp};
 pub use error::StoreError;
@@ -29,6 +30,7 @@ pub use memory::MemoryStore;
 pub use order::Order;
 pub use page::{Page, PageBuilder, PageLimit, Pieces};
 pub use revisions::{Revisions, stripe};
+pub use values::{Values, lent};
 
 use bytes::Bytes;
 
@@ -177,8 +179,12 @@ pub trait Store {
     ///
     /// # Errors
     /// As [`Store::get`].
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-        keys.iter().map(|(keyspace, key)| self.get(*keyspace, key)).collect()
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
+        let mut values = Values::with_capacity(keys.len());
+        for (keyspace, key) in keys {
+            values.push(self.get(*keyspace, key)?.as_deref())?;
+        }
+        Ok(values)
     }
 
     /// One page of the records in `range`: at least one record where there is one, otherwise as many as `limit` allows.

@@ -155,7 +155,11 @@ impl Entries {
     ///
     /// # Errors
     /// Those of `read`, which gives a value for each record.
-    pub fn keep_ahead<E>(&mut self, records: Vec<Name>, read: impl FnOnce(&[Name]) -> Result<Vec<Option<Bytes>>, E>) -> Result<(), E> {
+    pub fn keep_ahead<V: IntoIterator<Item = Option<Bytes>>, E>(
+        &mut self,
+        records: Vec<Name>,
+        read: impl FnOnce(&[Name]) -> Result<V, E>,
+    ) -> Result<(), E> {
         let first = self.list.len();
         self.names.reserve(records.len());
         self.list.reserve(records.len());
@@ -269,11 +273,11 @@ mod tests {
             let mut entries = Entries::default();
             (0..count).map(name).for_each(|(keyspace, key)| entries.keep(None, keyspace, key, Some(Bytes::from_static(b"before"))));
             let names = |range: std::ops::Range<u32>| range.map(name).collect::<Vec<Name>>();
-            entries.keep_ahead(names(0..count), |_| Err("nothing is to be read")).unwrap();
+            entries.keep_ahead(names(0..count), |_| Err::<Vec<_>, _>("nothing is to be read")).unwrap();
             entries.keep_ahead(names(0..2 * count), |asked| Ok::<_, ()>(vec![None; asked.len()])).unwrap();
             let known = |entries: &Entries, number| read(entries, &name(number)).map(|value| value.is_some());
             assert_eq!([0, count, 2 * count].map(|number| known(&entries, number)), [Some(true), Some(false), None]);
-            assert_eq!(entries.keep_ahead(names(0..3 * count), |asked| Err(asked.len())), Err(count as usize));
+            assert_eq!(entries.keep_ahead(names(0..3 * count), |asked| Err::<Vec<_>, _>(asked.len())), Err(count as usize));
             assert_eq!([0, count, 2 * count].map(|number| known(&entries, number)), [Some(true), Some(false), None]);
             // It can be read, and kept, later.
             let (keyspace, key) = name(2 * count);

@@ -18,7 +18,7 @@ pub use census::{Census, Censuses, Parts};
 pub use scan::{Run, Scan};
 
 use crate::few::Few;
-use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError};
+use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError, lent};
 use bytes::Bytes;
 use expected::Expected;
 use in_hand::InHand;
@@ -455,12 +455,8 @@ impl<'s> Transaction<'s> {
 }
 
 /// The values of several keys.
-fn read(store: &mut Opened<'_>, names: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
-    let values = store.get_many(names)?;
-    if values.len() != names.len() {
-        return Err(StoreError::Corrupt("get-many did not answer with one value for each key".into()));
-    }
-    Ok(values)
+fn read(store: &mut Opened<'_>, names: &[(Keyspace, Bytes)]) -> Result<impl Iterator<Item = Option<Bytes>> + use<>, StoreError> {
+    store.get_many(&lent(names))?.of_each(names.len())
 }
 
 fn check_length(what: &str, length: usize, limit: u64) -> Result<(), StoreError> {

@@ -38,7 +38,7 @@ enum Place {
 type Lent<'c> = (&'c [u8], &'c [u8]);
 
 /// Records that a scan has come to, one behind the other, which are only looked at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Run<'p> {
     /// One of the transaction's own, or one that does not lie in a page: alone.
     own: Option<Lent<'p>>,

@@ -3,8 +3,7 @@
 //! Keys are read where the component has them, and values and pages go from where the store has them into the component's memory.
 
 use super::super::bindings::orbweaver::kv::store::{Error, Excess, Limits};
-use super::super::canonical::{Canonical, Lower, aligned, list, piece, size, word};
-use super::super::guest::Guest;
+use super::super::canonical::{Canonical, Lower, aligned, list, piece, size};
 use super::{Host, State};
 use bytes::Bytes;
 use orbweaver_engine::store::{self, Batch, KeyRange, Keyspace, Order, PageLimit, StoreError};
@@ -26,8 +25,8 @@ struct Page {
     more: bool,
 }
 
-/// `found`, or why not: the values as an address and a length, their ends, and which are absent.
-type Found = Result<((u32, u32), Vec<u32>, Vec<u32>), Error>;
+/// `found`: pieces, and which are absent.
+type Found = ((Vec<u8>, Vec<u32>), Vec<u32>);
 
 /// Gives the functions to a linker.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
@@ -72,17 +71,20 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.func_wrap(
         STORE,
         "get-many",
-        |mut host: Host<'_>, keyspaces: u32, count: u32, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
-            let mut guest = super::calling(&mut host)?;
-            let (memory, state) = guest.parts();
-            let keyspaces: Vec<u32> = list(memory, keyspaces, count)?;
-            let keys = strings(memory, (bytes, bytes_length), (ends, ends_length))?;
-            if keys.len() != keyspaces.len() {
-                bail!("the component asks get-many for {} keys in {} keyspaces", keys.len(), keyspaces.len());
-            }
-            let keys: Vec<(Keyspace, Bytes)> = keyspaces.into_iter().map(Keyspace).zip(keys).collect();
-            let values = state.store.get_many(&keys).map_err(error);
-            found(&mut guest, size(answer), values)
+        |mut host: Host<'_>, keyspaces: u32, count: u32, keys: u32, keys_length: u32, ends: u32, ends_length: u32, answer: u32| {
+            answered(&mut host, answer, |memory, state| {
+                let keyspaces: Vec<u32> = list(memory, keyspaces, count)?;
+                let ends: Vec<u32> = list(memory, ends, ends_length)?;
+                let keys = lent(bytes(memory, keys, keys_length)?, &ends);
+                let keys = keyspaces.iter().copied().map(Keyspace).zip(keys).map(|(keyspace, key)| Ok((keyspace, key?)));
+                let keys: Vec<(Keyspace, &[u8])> = keys.collect::<Result<_>>()?;
+                if [keyspaces.len(), ends.len()] != [keys.len(); 2] {
+                    bail!("the component asks get-many for {} keys in {} keyspaces", ends.len(), keyspaces.len());
+                }
+                let values = state.store.get_many(&keys);
+                let found = |store::Values { bytes, ends, absent }| -> Found { ((bytes, ends), absent) };
+                Ok(values.map(found).map_err(error))
+            })
         },
     )?;
     linker.func_wrap(
@@ -172,55 +174,26 @@ fn text(memory: &[u8], at: u32, length: u32) -> Result<&str> {
     std::str::from_utf8(bytes(memory, at, length)?).map_err(|_| format_err!("the component gives a text that is no UTF-8"))
 }
 
-/// The strings of flat pieces. What a guest gives is not trusted: ends that run backwards or past the bytes are refused.
-fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -> Result<Vec<Bytes>> {
-    let all = bytes(memory, at, length)?;
-    let ends: Vec<u32> = list(memory, ends, count)?;
-    let all = Bytes::copy_from_slice(all);
-    if ends == [length] {
-        // The whole of it: a slice would count its references, in memory of their own.
-        return Ok(vec![all]);
-    }
+/// The strings of flat pieces, where they lie. What a guest gives is not trusted: ends that run backwards or past the bytes are refused.
+fn lent<'m>(all: &'m [u8], ends: &[u32]) -> impl Iterator<Item = Result<&'m [u8]>> {
     let mut start = 0;
-    let cut = |&end: &u32| {
-        let end = Some(size(end)).filter(|&end| start <= end && end <= all.len());
-        let end = end.ok_or_else(|| format_err!("the component's pieces end where its bytes do not"))?;
-        let piece = all.slice(start..end);
-        start = end;
-        Ok(piece)
-    };
-    ends.iter().map(cut).collect()
+    ends.iter().map(move |&end| {
+        let piece = all.get(start..size(end));
+        start = size(end);
+        piece.ok_or_else(|| format_err!("the component's pieces end where its bytes do not"))
+    })
 }
 
-/// Answers `get-many`: the values are copied once, from where the store has them.
-fn found(guest: &mut Guest<'_>, answer: usize, values: Result<Vec<Option<Bytes>>, Error>) -> Result<()> {
-    let answer = aligned(answer, Found::SHAPE.align)?;
-    let values = match values {
-        Ok(values) => values,
-        Err(error) => return Found::Err(error).lower(guest, answer),
-    };
-    let length = values.iter().flatten().map(Bytes::len).sum();
-    if word(length).is_err() {
-        let excess = Excess { what: "an answer of get-many".into(), limit: u32::MAX.into() };
-        return Found::Err(Error::TooLarge(excess)).lower(guest, answer);
+/// Copies of the strings of flat pieces.
+fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -> Result<Vec<Bytes>> {
+    let ends: Vec<u32> = list(memory, ends, count)?;
+    let all = bytes(memory, at, length)?;
+    if ends == [length] {
+        // The whole of it: a slice would count its references, in memory of their own.
+        return Ok(vec![Bytes::copy_from_slice(all)]);
     }
-    let at = guest.allocate(length, 1)?;
-    let (mut end, mut ends, mut absent) = (0, Vec::with_capacity(values.len()), Vec::new());
-    let mut room = guest.room(at, length)?;
-    for (value, position) in values.iter().zip(0_u32..) {
-        match value {
-            Some(value) => {
-                let (place, behind) =
-                    room.split_at_mut_checked(value.len()).ok_or_else(|| format_err!("values that are longer than they are"))?;
-                place.copy_from_slice(value);
-                (room, end) = (behind, end + value.len());
-            }
-            None => absent.push(position),
-        }
-        ends.push(word(end)?);
-    }
-    let placed = (word(at)?, word(length)?);
-    Found::Ok((placed, ends, absent)).lower(guest, answer)
+    let copy = Bytes::copy_from_slice(all);
+    lent(&copy, &ends).map(|piece| piece.map(|piece| copy.slice_ref(piece))).collect()
 }
 
 fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use super::records::Name;
 use super::{Db, Inner, LIMITS, Shared, neighbours, options, read_error};
 use crate::stores::locks::Held;
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 use std::sync::Arc;
@@ -182,22 +182,45 @@ impl<'db> State<'db> {
         Ok(self.keep(keyspace, key, open, value.as_deref()))
     }
 
-    /// Reads of those keys that the cache does not know: for each keyspace a walk along those that follow each other, and one batched read
-    /// of the others.
-    fn get_many(&self, keys: &[(Keyspace, Bytes)], open: &Open) -> Result<Vec<Option<Bytes>>, StoreError> {
-        let mut values = vec![None; keys.len()];
-        let mut unknown: Vec<Unknown<'_, '_>> = Vec::new();
+    /// What the cache knows, and reads of the other keys.
+    fn get_many(&self, keys: &[(Keyspace, &[u8])], open: &Open) -> Result<Values, StoreError> {
+        let Some(cache) = &self.shared.cache else {
+            let all: Vec<usize> = (0..keys.len()).collect();
+            return Values::from_each(self.get_unknown(keys, &all, open)?);
+        };
         let names = keys.iter().map(|(keyspace, key)| Some(Name { space: self.keyspace(*keyspace).ok()?.cached?, bytes: key }));
-        let mut known = self.shared.cache.as_ref().map(|cache| cache.get_many(names, open.last)).into_iter().flatten();
-        for (slot, (keyspace, key)) in values.iter_mut().zip(keys) {
-            match known.next().flatten() {
-                Some(value) => *slot = value,
-                None => unknown.push((*keyspace, key, slot)),
+        let (mut known, mut unknown, mut fits) = (Values::with_capacity(keys.len()), Vec::new(), Ok(()));
+        cache.get_many(names, open.last, |value| {
+            if value.is_none() {
+                unknown.push(known.ends.len());
             }
+            if fits.is_ok() {
+                fits = known.push(value.flatten());
+            }
+        });
+        fits?;
+        if unknown.is_empty() {
+            return Ok(known);
         }
+        let mut read = self.get_unknown(keys, &unknown, open)?.into_iter();
+        let mut unknown = unknown.into_iter().peekable();
+        let known = known.of_each(keys.len())?.enumerate();
+        Values::from_each(known.map(|(position, value)| match unknown.next_if_eq(&position) {
+            Some(_) => read.next().flatten(),
+            None => value,
+        }))
+    }
+
+    /// The values of the keys at these positions: for each keyspace a walk along those that follow each other, and one batched read of the
+    /// others.
+    fn get_unknown(&self, keys: &[(Keyspace, &[u8])], positions: &[usize], open: &Open) -> Result<Vec<Option<Bytes>>, StoreError> {
+        let mut values = vec![None; positions.len()];
+        let slots = positions.iter().zip(&mut values);
+        let wanted = slots.filter_map(|(&position, slot)| keys.get(position).map(|&(keyspace, key)| (keyspace, key, slot)));
+        let mut wanted: Vec<Unknown<'_, '_>> = wanted.collect();
         // Of many clients that take from lists, elements which follow each other come in any order.
-        unknown.sort_unstable_by(|(one, key, _), (other, next, _)| (one, key).cmp(&(other, next)));
-        for group in unknown.chunk_by_mut(|(one, ..), (other, ..)| one == other) {
+        wanted.sort_unstable_by(|(one, key, _), (other, next, _)| (one, key).cmp(&(other, next)));
+        for group in wanted.chunk_by_mut(|(one, ..), (other, ..)| one == other) {
             let Some((name, ..)) = group.first() else { continue };
             self.get_of(self.keyspace(*name)?, group, open)?;
         }
@@ -331,7 +354,7 @@ impl Store for RocksHandle {
         self.read(|state, open| state.get(keyspace, key, open))
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         self.read(|state, open| state.get_many(keys, open))
     }
 

@@ -98,17 +98,17 @@ impl RecordCache {
         let name = Name { space, bytes: key };
         let hash = self.hash(&name);
         let records = self.shard(hash)?.read();
-        self.known(records.find(hash)?, &name, hash, last)
+        self.known(records.find(hash)?, &name, hash, last).map(|value| value.map(Bytes::copy_from_slice))
     }
 
-    /// As [`RecordCache::get`], of many records at once, which are waited for together. Nothing is known of what has no name.
-    pub fn get_many<'k>(&self, names: impl IntoIterator<Item = Option<Name<'k>>>, last: u64) -> Vec<Option<Option<Bytes>>> {
+    /// As [`RecordCache::get`], of many records at once, which are waited for together: `take` is given the answers in their order. Nothing is
+    /// known of what has no name.
+    pub fn get_many<'k>(&self, names: impl IntoIterator<Item = Option<Name<'k>>>, last: u64, mut take: impl FnMut(Option<Option<&[u8]>>)) {
         let mut names = names.into_iter().map(|name| name.map(|name| (name, self.hash(&name))));
-        let mut answers = Vec::with_capacity(names.size_hint().0);
         loop {
             let group: SmallVec<[_; GROUP]> = names.by_ref().take(GROUP).collect();
             if group.is_empty() {
-                return answers;
+                return;
             }
             // All locks before all reads, each once, and in their order: so nobody waits for one who waits for him.
             let asked = group.iter().flatten().fold(0_u64, |asked, (_, hash)| asked | 1 << Self::shard_of(*hash));
@@ -122,19 +122,20 @@ impl RecordCache {
             };
             let slots: SmallVec<[Option<&Slot>; GROUP]> = group.iter().map(find).collect();
             slots.iter().flatten().for_each(|slot| slot.touch());
-            answers.extend(slots.iter().zip(&group).map(|(slot, named)| {
+            let known = slots.iter().zip(&group).map(|(slot, named)| {
                 let (name, hash) = named.as_ref()?;
                 self.known((*slot)?, name, *hash, last)
-            }));
+            });
+            known.for_each(&mut take);
         }
     }
 
     /// What a slot of that hash says of a record in the state behind the commit `last`. Its shard is locked.
-    fn known(&self, slot: &Slot, name: &Name<'_>, hash: u64, last: u64) -> Option<Option<Bytes>> {
+    fn known<'s>(&self, slot: &'s Slot, name: &Name<'_>, hash: u64, last: u64) -> Option<Option<&'s [u8]>> {
         let is_of_the_state = slot.is_of(name)
             && self.records.at(hash).is_unchanged_since(last)
             && self.range_of(name.space, name.bytes).is_unchanged_since(last.min(slot.since));
-        is_of_the_state.then(|| slot.record()).flatten().map(|value| value.map(Bytes::copy_from_slice))
+        is_of_the_state.then(|| slot.record()).flatten()
     }
 
     /// Keeps what was read from the state behind the commit `last`.
@@ -386,7 +387,9 @@ mod tests {
             // Every tenth has no name, as keys of a keyspace in another order.
             let name = |(number, key): (usize, &Vec<u8>)| (number % 10 > 0).then(|| key.clone());
             let asked: Vec<Option<Vec<u8>>> = keys.iter().enumerate().map(name).collect();
-            let known = cache.get_many(asked.iter().map(|key| Some(Name { space: SPACE, bytes: key.as_ref()? })), last);
+            let names = asked.iter().map(|key| Some(Name { space: SPACE, bytes: key.as_ref()? }));
+            let mut known = Vec::new();
+            cache.get_many(names, last, |value| known.push(value.map(|value| value.map(Bytes::copy_from_slice))));
             let alone: Vec<_> = asked.iter().map(|key| cache.get(SPACE, key.as_ref()?, last)).collect();
             assert_eq!(known, alone);
             assert!(known.iter().any(Option::is_some) && known.iter().any(Option::is_none));
@@ -405,7 +408,7 @@ mod tests {
                     for turn in 0..500 {
                         // Not in the order of anything.
                         let asked = (0..64).filter_map(|number| keys.get((number * 37 + turn * 11 + reader) % keys.len()));
-                        let _ = cache.get_many(asked.map(|key| Some(Name { space: SPACE, bytes: key })), 1 << 40);
+                        cache.get_many(asked.map(|key| Some(Name { space: SPACE, bytes: key })), 1 << 40, |_| ());
                         keys.iter().skip(turn % 10).step_by(10).for_each(|key| cache.keep(SPACE, key, 1 << 40, Some(b"value")));
                     }
                 });

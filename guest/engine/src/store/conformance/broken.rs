@@ -3,6 +3,7 @@
 use super::flaws::Flaw;
 use crate::store::{
     Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, MemoryStore, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
+    Values,
 };
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,14 +128,14 @@ impl Store for Broken {
         Ok(value.filter(|value| self.flaw != Flaw::LosesEmptyValues || !value.is_empty()))
     }
 
-    fn get_many(&mut self, keys: &[(Keyspace, Bytes)]) -> Result<Vec<Option<Bytes>>, StoreError> {
+    fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let mut values = keys.iter().map(|(keyspace, key)| self.get(*keyspace, key)).collect::<Result<Vec<_>, _>>()?;
         match self.flaw {
             Flaw::GetsInReverse => values.reverse(),
             Flaw::GetsWithoutAbsent => values.retain(Option::is_some),
             _ => {}
         }
-        Ok(values)
+        Values::from_each(values)
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

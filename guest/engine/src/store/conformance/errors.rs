@@ -98,7 +98,7 @@ pub fn unknown_keyspace(subject: &mut dyn Subject) -> Check {
     let unknown = Keyspace(0xffff_fff0);
     conn.begin_read()?;
     refused("a get in an unknown keyspace", conn.store.get(unknown, b"k"))?;
-    refused("a get_many in an unknown keyspace", conn.store.get_many(&[(data, owned(b"k")), (unknown, owned(b"k"))]))?;
+    refused("a get_many in an unknown keyspace", conn.store.get_many(&[(data, b"k"), (unknown, b"k")]))?;
     refused("a scan in an unknown keyspace", conn.store.scan(unknown, &KeyRange::all(), Direction::Forward, PageLimit::items(1)))?;
     conn.store.rollback();
     let mut batch = Batch::new();
@@ -120,7 +120,7 @@ pub fn no_transaction(subject: &mut dyn Subject) -> Check {
     // Once on a new handle, once behind a transaction.
     for _ in 0..2 {
         refused("a get without a transaction", conn.store.get(data, b"k"))?;
-        refused("a get_many without a transaction", conn.store.get_many(&[(data, owned(b"k"))]))?;
+        refused("a get_many without a transaction", conn.store.get_many(&[(data, b"k")]))?;
         refused("a scan without a transaction", conn.store.scan(data, &KeyRange::all(), Direction::Forward, PageLimit::items(1)))?;
         refused("a commit without a transaction", conn.store.commit(&batch, &[]))?;
         equal("what that left", &conn.read(data, b"k")?, &None)?;

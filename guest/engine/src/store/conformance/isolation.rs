@@ -3,7 +3,7 @@
 use super::Subject;
 use super::contention::{Contest, Part};
 use super::fixture::{Check, Conn, Problem, Records, ensure, equal, keys, owned};
-use crate::store::{Direction, KeyRange, Keyspace, Scope, StoreError};
+use crate::store::{Direction, KeyRange, Keyspace, Scope, StoreError, lent};
 use bytes::Bytes;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -63,9 +63,9 @@ fn sees(conn: &mut Conn, data: Keyspace, expected: &Records) -> Check {
         Err(StoreError::Expired) => return Ok(()),
         got => equal("get", &got?, &Some(owned(&[1; 20])))?,
     }
-    match conn.store.get_many(&wanted) {
+    match conn.store.get_many(&lent(&wanted)) {
         Err(StoreError::Expired) => return Ok(()),
-        got => ensure(got? == values, || "get_many saw the commit of another transaction".into())?,
+        got => ensure(got?.of_each(values.len())?.eq(values), || "get_many saw the commit of another transaction".into())?,
     }
     for direction in [Direction::Forward, Direction::Reverse] {
         let mut records = match conn.store.scan(data, &KeyRange::all(), direction, super::fixture::WHOLE) {

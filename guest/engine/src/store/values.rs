@@ -1,0 +1,100 @@
+//! The values of several keys: how they cross the boundary, flat.
+
+use super::{Keyspace, StoreError};
+use bytes::Bytes;
+
+/// What [`Store::get_many`](super::Store::get_many) answers: the values in one buffer, in the order of the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values {
+    /// The values, one behind the other.
+    pub bytes: Vec<u8>,
+    /// For each key the end of its value within `bytes`; where there is no record, the end of the value before it.
+    pub ends: Vec<u32>,
+    /// The positions of the keys that have no record, ascending.
+    pub absent: Vec<u32>,
+}
+
+impl Values {
+    /// None, with room for those of so many keys.
+    #[must_use]
+    pub fn with_capacity(keys: usize) -> Self {
+        // Of values that are longer it grows a few times.
+        Self { bytes: Vec::with_capacity(keys.saturating_mul(64)), ends: Vec::with_capacity(keys), absent: Vec::new() }
+    }
+
+    /// Those of all keys, each `None` where there is no record.
+    ///
+    /// # Errors
+    /// As [`Values::push`].
+    pub fn from_each(values: impl IntoIterator<Item = Option<impl AsRef<[u8]>>>) -> Result<Self, StoreError> {
+        let mut all = Self::default();
+        values.into_iter().try_for_each(|value| all.push(value.as_ref().map(AsRef::as_ref)))?;
+        Ok(all)
+    }
+
+    /// Adds the value of the next key, `None` where there is no record.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLarge`] where all of them would be 4 GiB or more.
+    #[inline]
+    pub fn push(&mut self, value: Option<&[u8]>) -> Result<(), StoreError> {
+        let too_large = |_| StoreError::TooLarge { what: "the values of a get-many".into(), limit: u32::MAX.into() };
+        match value {
+            Some(value) => self.bytes.extend_from_slice(value),
+            None => self.absent.push(u32::try_from(self.ends.len()).map_err(too_large)?),
+        }
+        self.ends.push(u32::try_from(self.bytes.len()).map_err(too_large)?);
+        Ok(())
+    }
+
+    /// The value of each key, slices of the one buffer; `None` where there is no record.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where this is not one value for each of `keys` keys, or where the ends contradict the bytes.
+    pub fn of_each(self, keys: usize) -> Result<impl ExactSizeIterator<Item = Option<Bytes>>, StoreError> {
+        let Self { bytes, ends, absent } = self;
+        let are_whole = ends.is_sorted() && ends.last().is_none_or(|&last| usize::try_from(last).is_ok_and(|last| last <= bytes.len()));
+        if ends.len() != keys || !are_whole {
+            return Err(StoreError::Corrupt("the answer of get-many is not one value for each key".into()));
+        }
+        let (bytes, mut start) = (Bytes::from(bytes), 0);
+        let (mut absent, mut position) = (absent.into_iter().peekable(), 0);
+        Ok(ends.into_iter().map(move |end| {
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            let is_there = absent.next_if_eq(&position).is_none();
+            position += 1;
+            let start = std::mem::replace(&mut start, end);
+            is_there.then(|| bytes.slice(start..end))
+        }))
+    }
+}
+
+/// Keys as [`Store::get_many`](super::Store::get_many) takes them, of those that somebody has.
+#[must_use]
+pub fn lent(keys: &[(Keyspace, Bytes)]) -> Vec<(Keyspace, &[u8])> {
+    keys.iter().map(|(keyspace, key)| (*keyspace, key.as_ref())).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_values_are_told_from_empty_ones() {
+        let each = [Some(&b"a"[..]), None, Some(b""), None, Some(b"bc")];
+        let values = Values::from_each(each).unwrap();
+        assert_eq!(values, Values { bytes: b"abc".to_vec(), ends: vec![1, 1, 1, 1, 3], absent: vec![1, 3] });
+        assert_eq!(values.of_each(5).unwrap().collect::<Vec<_>>(), each.map(|value| value.map(Bytes::from_static)));
+        assert_eq!(Values::default().of_each(0).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_not_one_value_for_each_key_is_corrupt() {
+        let values = |ends: &[u32]| Values { bytes: b"abc".to_vec(), ends: ends.to_vec(), absent: Vec::new() };
+        for (ends, keys) in [(&[1, 3][..], 1), (&[1, 3], 3), (&[2, 1], 2), (&[1, 4], 2)] {
+            assert!(matches!(values(ends).of_each(keys).map(|_| ()), Err(StoreError::Corrupt(_))), "{ends:?} of {keys}");
+        }
+        assert!(values(&[1, 3]).of_each(2).is_ok());
+    }
+}
