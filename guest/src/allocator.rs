@@ -1,16 +1,21 @@
-//! Small blocks that were freed, kept for the next ones of their size. The allocator that comes with the target merges what is freed
+//! Blocks that were freed, kept for the next ones of their size, small ones and those that a page of records takes. The allocator that comes with the target merges what is freed
 //! with its neighbours, and looks for room anew each time: a seventh of the component's time in small commands (docs/boundary.md).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 
-/// Sizes are multiples of this.
+/// Sizes of small blocks are multiples of this.
 const STEP: usize = 16;
+/// The largest of them.
+const SMALL: usize = 512;
+/// From there on each power of two has so many sizes.
+const SIZES: usize = 4;
 /// Larger blocks, and those of a larger alignment, are the target's allocator's.
-const LARGEST: usize = 512;
+const LARGEST: usize = 16 << 10;
 const ALIGN: usize = 8;
-/// Bytes that one size keeps at most, so that all of them keep no more than 2 MiB.
+const LISTS: usize = SMALL / STEP + (LARGEST / SMALL).ilog2() as usize * SIZES;
+/// Bytes that one size keeps at most, so that all of them keep no more than 4 MiB.
 const KEPT_BYTES: usize = 64 << 10;
 
 /// The free blocks of one size; each one begins with the address of the next.
@@ -19,73 +24,141 @@ struct Free {
     bytes: Cell<usize>,
 }
 
-struct Allocator([Free; LARGEST / STEP]);
+struct Allocator([Free; LISTS]);
 
 // SAFETY: there are no threads in a component.
 unsafe impl Sync for Allocator {}
 
 #[global_allocator]
-static ALLOCATOR: Allocator = Allocator([const { Free { first: Cell::new(ptr::null_mut()), bytes: Cell::new(0) } }; LARGEST / STEP]);
+static ALLOCATOR: Allocator = Allocator([const { Free { first: Cell::new(ptr::null_mut()), bytes: Cell::new(0) } }; LISTS]);
 
-impl Allocator {
-    /// The free blocks of a layout's size, and the layout that all of them have. Not for large blocks, nor for empty ones.
+/// Which list the blocks for so many bytes are in, and their size; a list that is not there for none and for too many.
+#[inline]
+const fn class(bytes: usize) -> (usize, usize) {
+    let last = bytes.wrapping_sub(1);
+    if last < SMALL {
+        let number = last / STEP;
+        return (number, (number + 1) * STEP);
+    }
+    if last >= LARGEST {
+        return (usize::MAX, 0);
+    }
+    let power = last.ilog2() - SMALL.ilog2();
+    let step = (SMALL / SIZES) << power;
+    let part = last / step;
+    (SMALL / STEP + power as usize * SIZES + part - SIZES, (part + 1) * step)
+}
+
+const _: () = {
+    // Every size has room for what it is for, and is that of one list.
+    let (mut bytes, mut before) = (1, (0, STEP));
+    while bytes <= LARGEST {
+        let (number, size) = class(bytes);
+        assert!(size >= bytes && number < LISTS);
+        assert!(if number == before.0 { size == before.1 } else { number == before.0 + 1 && before.1 == bytes - 1 });
+        before = (number, size);
+        bytes += 1;
+    }
+    assert!(before.0 == LISTS - 1 && class(0).0 >= LISTS && class(LARGEST + 1).0 >= LISTS);
+};
+
+impl Free {
+    /// One of the blocks, which are of that size.
+    ///
+    /// # Safety
+    /// They are.
     #[inline]
-    fn of(&self, layout: Layout) -> Option<(&Free, Layout)> {
-        let number = layout.size().wrapping_sub(1) / STEP;
-        let free = self.0.get(number).filter(|_| layout.align() <= ALIGN)?;
-        Some((free, Layout::from_size_align((number + 1) * STEP, ALIGN).ok()?))
+    unsafe fn take(&self, size: usize) -> Option<*mut u8> {
+        let first = self.first.get();
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: a block in a list has the address of the next one, or null, at its head.
+        self.first.set(unsafe { first.cast::<*mut u8>().read() });
+        self.bytes.set(self.bytes.get() - size);
+        Some(first)
+    }
+
+    /// Keeps a block of that size, unless enough are kept.
+    ///
+    /// # Safety
+    /// Nobody uses the block, which has room for an address.
+    #[inline]
+    unsafe fn keep(&self, block: *mut u8, size: usize) -> bool {
+        let bytes = self.bytes.get() + size;
+        if bytes > KEPT_BYTES {
+            return false;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { block.cast::<*mut u8>().write(self.first.get()) };
+        self.first.set(block);
+        self.bytes.set(bytes);
+        true
     }
 }
 
-/// The target's allocator, apart from what calls it: within it, it would take registers from the ways that do not need it.
-///
-/// # Safety
-/// As [`GlobalAlloc::alloc`].
-#[inline(never)]
-unsafe fn target_alloc(layout: Layout) -> *mut u8 {
-    // SAFETY: the same contract.
-    unsafe { System.alloc(layout) }
-}
+impl Allocator {
+    /// The free blocks for a small layout, and their size.
+    #[inline]
+    fn small(&self, layout: Layout) -> Option<(&Free, usize)> {
+        if layout.size().wrapping_sub(1) < SMALL { self.of(layout) } else { None }
+    }
 
-/// As [`target_alloc`].
-///
-/// # Safety
-/// As [`GlobalAlloc::dealloc`].
-#[inline(never)]
-unsafe fn target_dealloc(block: *mut u8, layout: Layout) {
-    // SAFETY: the same contract.
-    unsafe { System.dealloc(block, layout) }
+    /// The free blocks for a layout, and their size. Not for large blocks, nor for empty ones.
+    #[inline]
+    fn of(&self, layout: Layout) -> Option<(&Free, usize)> {
+        let (number, size) = class(layout.size());
+        let free = self.0.get(number).filter(|_| layout.align() <= ALIGN)?;
+        Some((free, size))
+    }
+
+    /// As `alloc`, of any layout. Apart from what calls it: within it, it would take registers from what most calls do.
+    ///
+    /// # Safety
+    /// As [`GlobalAlloc::alloc`].
+    #[inline(never)]
+    unsafe fn alloc_apart(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract; the blocks of a list are of its size.
+        unsafe {
+            let Some((free, size)) = self.of(layout) else { return System.alloc(layout) };
+            free.take(size).unwrap_or_else(|| System.alloc(Layout::from_size_align_unchecked(size, ALIGN)))
+        }
+    }
+
+    /// As `dealloc`, of any layout; see [`Allocator::alloc_apart`].
+    ///
+    /// # Safety
+    /// As [`GlobalAlloc::dealloc`].
+    #[inline(never)]
+    unsafe fn dealloc_apart(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract; a block for a layout of a list is of that list's size.
+        unsafe {
+            let Some((free, size)) = self.of(layout) else { return System.dealloc(block, layout) };
+            if !free.keep(block, size) {
+                System.dealloc(block, Layout::from_size_align_unchecked(size, ALIGN));
+            }
+        }
+    }
 }
 
 // SAFETY: a block is either in use or in the list of its size, and of that size's layout wherever it came from.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's contract; a block in a list has the address of the next one, or null, at its head.
+        // SAFETY: the caller's contract; the blocks of a list are of its size.
         unsafe {
-            let Some((free, layout)) = self.of(layout) else { return target_alloc(layout) };
-            let first = free.first.get();
-            if first.is_null() {
-                return target_alloc(layout);
-            }
-            free.first.set(first.cast::<*mut u8>().read());
-            free.bytes.set(free.bytes.get() - layout.size());
-            first
+            let kept = self.small(layout).and_then(|(free, size)| free.take(size));
+            kept.unwrap_or_else(|| self.alloc_apart(layout))
         }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract; the block is of its size's layout, which has room for an address.
+        // SAFETY: the caller's contract; a block for a layout of a list is of that list's size.
         unsafe {
-            let Some((free, layout)) = self.of(layout) else { return target_dealloc(block, layout) };
-            let bytes = free.bytes.get() + layout.size();
-            if bytes > KEPT_BYTES {
-                return target_dealloc(block, layout);
+            if !self.small(layout).is_some_and(|(free, size)| free.keep(block, size)) {
+                self.dealloc_apart(block, layout);
             }
-            block.cast::<*mut u8>().write(free.first.get());
-            free.first.set(block);
-            free.bytes.set(bytes);
         }
     }
 
