@@ -1,5 +1,6 @@
-//! Blocks that were freed, kept for the next ones of their size, small ones and those that a page of records takes. The allocator that comes with the target merges what is freed
-//! with its neighbours, and looks for room anew each time: a seventh of the component's time in small commands (docs/boundary.md).
+//! Blocks that were freed, kept for the next ones of their size: small ones, and such as a page of records takes. The allocator that
+//! comes with the target merges what is freed with its neighbours, and looks for room anew each time: a seventh of the component's time
+//! in small commands (docs/boundary.md).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

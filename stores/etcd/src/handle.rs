@@ -152,7 +152,8 @@ impl Store for EtcdHandle {
 
     fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let wanted = keys.iter().map(|(keyspace, key)| self.wanted(*keyspace, key)).collect::<Result<Vec<_>, _>>()?;
-        Values::from_each(self.read(wanted)?.iter_mut().map(value))
+        let values: Vec<Option<Bytes>> = self.read(wanted)?.iter_mut().map(value).collect();
+        Values::from_each(&values)
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

@@ -299,7 +299,7 @@ impl Store for TikvHandle {
 
     fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let keys = keys.iter().map(|(keyspace, key)| self.record(*keyspace, key)).collect::<Result<Vec<_>, _>>()?;
-        Values::from_each(self.read(keys)?)
+        Values::from_each(&self.read(keys)?)
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

@@ -3,6 +3,11 @@
 use super::{Keyspace, StoreError};
 use bytes::Bytes;
 
+/// Bytes of a value for which there is room at once.
+const SHORT: usize = 64;
+/// Most bytes for which there is.
+const MOST_AT_ONCE: usize = 1 << 20;
+
 /// What [`Store::get_many`](super::Store::get_many) answers: the values in one buffer, in the order of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
@@ -15,20 +20,21 @@ pub struct Values {
 }
 
 impl Values {
-    /// None, with room for those of so many keys.
+    /// None, with room for those of so many keys, if they are short.
     #[must_use]
     pub fn with_capacity(keys: usize) -> Self {
-        // Of values that are longer it grows a few times.
-        Self { bytes: Vec::with_capacity(keys.saturating_mul(64)), ends: Vec::with_capacity(keys), absent: Vec::new() }
+        let bytes = keys.saturating_mul(SHORT).min(MOST_AT_ONCE);
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(keys), absent: Vec::new() }
     }
 
     /// Those of all keys, each `None` where there is no record.
     ///
     /// # Errors
     /// As [`Values::push`].
-    pub fn from_each(values: impl IntoIterator<Item = Option<impl AsRef<[u8]>>>) -> Result<Self, StoreError> {
-        let mut all = Self::default();
-        values.into_iter().try_for_each(|value| all.push(value.as_ref().map(AsRef::as_ref)))?;
+    pub fn from_each(values: &[Option<impl AsRef<[u8]>>]) -> Result<Self, StoreError> {
+        let length = values.iter().flatten().map(|value| value.as_ref().len()).sum();
+        let mut all = Self { bytes: Vec::with_capacity(length), ends: Vec::with_capacity(values.len()), absent: Vec::new() };
+        values.iter().try_for_each(|value| all.push(value.as_ref().map(AsRef::as_ref)))?;
         Ok(all)
     }
 
@@ -50,11 +56,13 @@ impl Values {
     /// The value of each key, slices of the one buffer; `None` where there is no record.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] where this is not one value for each of `keys` keys, or where the ends contradict the bytes.
+    /// [`StoreError::Corrupt`] where this is not one value for each of `keys` keys, where the ends contradict the bytes, or where what is absent
+    /// is not in order.
     pub fn of_each(self, keys: usize) -> Result<impl ExactSizeIterator<Item = Option<Bytes>>, StoreError> {
         let Self { bytes, ends, absent } = self;
-        let are_whole = ends.is_sorted() && ends.last().is_none_or(|&last| usize::try_from(last).is_ok_and(|last| last <= bytes.len()));
-        if ends.len() != keys || !are_whole {
+        let is_within = |last: Option<&u32>, most: usize| last.is_none_or(|&last| usize::try_from(last).is_ok_and(|last| last <= most));
+        let are_whole = ends.len() == keys && ends.is_sorted() && is_within(ends.last(), bytes.len());
+        if !are_whole || !absent.is_sorted_by(|one, next| one < next) || !is_within(absent.last(), keys.saturating_sub(1)) {
             return Err(StoreError::Corrupt("the answer of get-many is not one value for each key".into()));
         }
         let (bytes, mut start) = (Bytes::from(bytes), 0);
@@ -83,7 +91,7 @@ mod tests {
     #[test]
     fn absent_values_are_told_from_empty_ones() {
         let each = [Some(&b"a"[..]), None, Some(b""), None, Some(b"bc")];
-        let values = Values::from_each(each).unwrap();
+        let values = Values::from_each(&each).unwrap();
         assert_eq!(values, Values { bytes: b"abc".to_vec(), ends: vec![1, 1, 1, 1, 3], absent: vec![1, 3] });
         assert_eq!(values.of_each(5).unwrap().collect::<Vec<_>>(), each.map(|value| value.map(Bytes::from_static)));
         assert_eq!(Values::default().of_each(0).unwrap().len(), 0);
@@ -96,5 +104,9 @@ mod tests {
             assert!(matches!(values(ends).of_each(keys).map(|_| ()), Err(StoreError::Corrupt(_))), "{ends:?} of {keys}");
         }
         assert!(values(&[1, 3]).of_each(2).is_ok());
+        for absent in [&[1, 0][..], &[0, 0], &[2]] {
+            let values = Values { absent: absent.to_vec(), ..values(&[1, 3]) };
+            assert!(matches!(values.of_each(2).map(|_| ()), Err(StoreError::Corrupt(_))), "{absent:?} of two are absent");
+        }
     }
 }

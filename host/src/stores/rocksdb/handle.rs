@@ -186,7 +186,7 @@ impl<'db> State<'db> {
     fn get_many(&self, keys: &[(Keyspace, &[u8])], open: &Open) -> Result<Values, StoreError> {
         let Some(cache) = &self.shared.cache else {
             let all: Vec<usize> = (0..keys.len()).collect();
-            return Values::from_each(self.get_unknown(keys, &all, open)?);
+            return Values::from_each(&self.get_unknown(keys, &all, open)?);
         };
         let names = keys.iter().map(|(keyspace, key)| Some(Name { space: self.keyspace(*keyspace).ok()?.cached?, bytes: key }));
         let (mut known, mut unknown, mut fits) = (Values::with_capacity(keys.len()), Vec::new(), Ok(()));
@@ -205,10 +205,8 @@ impl<'db> State<'db> {
         let mut read = self.get_unknown(keys, &unknown, open)?.into_iter();
         let mut unknown = unknown.into_iter().peekable();
         let known = known.of_each(keys.len())?.enumerate();
-        Values::from_each(known.map(|(position, value)| match unknown.next_if_eq(&position) {
-            Some(_) => read.next().flatten(),
-            None => value,
-        }))
+        let whole = known.map(|(position, value)| if unknown.next_if_eq(&position).is_some() { read.next().flatten() } else { value });
+        Values::from_each(&whole.collect::<Vec<_>>())
     }
 
     /// The values of the keys at these positions: for each keyspace a walk along those that follow each other, and one batched read of the

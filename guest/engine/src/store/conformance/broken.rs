@@ -135,7 +135,7 @@ impl Store for Broken {
             Flaw::GetsWithoutAbsent => values.retain(Option::is_some),
             _ => {}
         }
-        Values::from_each(values)
+        Values::from_each(&values)
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
