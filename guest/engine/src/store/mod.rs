@@ -175,10 +175,10 @@ pub trait Store {
     /// [`StoreError::Expired`] where the snapshot is too old; [`StoreError::Conflict`] where the epoch was, see [`Store::begin`]; I/O errors.
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
-    /// The values of several keys, in their order: one round trip where the store is remote.
+    /// The values of several keys, in their order and in one buffer: one round trip where the store is remote.
     ///
     /// # Errors
-    /// As [`Store::get`].
+    /// As [`Store::get`]; [`StoreError::TooLarge`] where the values together are 4 GiB or more.
     fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let mut values = Values::with_capacity(keys.len());
         for (keyspace, key) in keys {
