@@ -20,6 +20,7 @@ const LISTS: usize = SMALL / STEP + (LARGEST / SMALL).ilog2() as usize * SIZES;
 const KEPT_BYTES: usize = 64 << 10;
 
 /// The free blocks of one size; each one begins with the address of the next.
+#[repr(C)]
 struct Free {
     first: Cell<*mut u8>,
     bytes: Cell<usize>,
@@ -62,6 +63,31 @@ const _: () = {
     }
     assert!(before.0 == LISTS - 1 && class(0).0 >= LISTS && class(LARGEST + 1).0 >= LISTS);
 };
+
+/// Where the host finds the free blocks of small sizes, so that it can take one, and keep one, without a call: of this component it
+/// calls the core module (docs/boundary.md). Words of 32 bits; the lists stand in the order of their sizes, from the smallest on.
+#[repr(C)]
+struct Shelves {
+    /// The sizes of the lists are multiples of this.
+    step: usize,
+    /// How many lists there are.
+    count: usize,
+    /// Bytes that one of them keeps at most.
+    kept_bytes: usize,
+    /// The lists: two words each, the address of the first block and how many bytes are kept.
+    lists: *const Free,
+}
+
+// SAFETY: there are no threads in a component.
+unsafe impl Sync for Shelves {}
+
+static SHELVES: Shelves = Shelves { step: STEP, count: SMALL / STEP, kept_bytes: KEPT_BYTES, lists: ALLOCATOR.0.as_ptr() };
+
+/// The address of what the host has to know of the free blocks.
+#[unsafe(export_name = "orbweaver:host/shelves")]
+extern "C" fn shelves() -> *const Shelves {
+    &raw const SHELVES
+}
 
 impl Free {
     /// One of the blocks, which are of that size.

@@ -54,9 +54,9 @@ impl resp::Guest for Orbweaver {
         exchange(&several(input, &deliveries))
     }
 
-    fn exchange_at(now_us: u64, input: Vec<u8>, deliveries: resp::Deliveries) -> resp::Outcome {
+    fn exchange_at(now_us: u64, begun: Option<u64>, input: Vec<u8>, deliveries: resp::Deliveries) -> resp::Outcome {
         environment::at(now_us, || {
-            store::last_may_stay_open(|| match deliveries {
+            store::between_ends_of_the_host(begun, || match deliveries {
                 resp::Deliveries::One(connection) => exchange(&[Delivery { connection, input: input.into() }]),
                 resp::Deliveries::Several(deliveries) => exchange(&several(input, &deliveries)),
             })

@@ -7,6 +7,8 @@ use std::cell::Cell;
 
 thread_local! {
     static LAST: Cell<Last> = const { Cell::new(Last::IsEnded) };
+    /// The epoch of a transaction of scope read that the host has begun, until one is asked for.
+    static BEGUN: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// What becomes of a transaction that is not committed, where it is the last one of a call.
@@ -20,17 +22,20 @@ enum Last {
     Stayed,
 }
 
-/// Runs `work`, behind which the host ends the transaction that may still be open.
-pub fn last_may_stay_open<T>(work: impl FnOnce() -> T) -> T {
+/// Runs `work`, in front of which the host may have begun a transaction that reads, and behind which it ends the one that may still be open.
+pub fn between_ends_of_the_host<T>(begun: Option<u64>, work: impl FnOnce() -> T) -> T {
     LAST.set(Last::MayStay);
+    BEGUN.set(begun);
     let done = work();
+    BEGUN.set(None);
     LAST.set(Last::IsEnded);
     done
 }
 
-/// A transaction has stayed open, and was not the last one.
-fn end_what_stayed() {
-    if matches!(LAST.get(), Last::Stayed) {
+/// A transaction has stayed open, and was not the last one; or the host has begun one, and it is not what is wanted.
+fn end_what_is_open() {
+    let begun = BEGUN.take().is_some();
+    if begun || matches!(LAST.get(), Last::Stayed) {
         wit::rollback();
         LAST.set(Last::MayStay);
     }
@@ -81,7 +86,7 @@ impl Store for HostStore {
     }
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
-        end_what_stayed();
+        end_what_is_open();
         let keyspace = wit::open_keyspace(name, order.name()).map(Keyspace).map_err(error)?;
         self.orders.push((keyspace, order));
         Ok(keyspace)
@@ -92,12 +97,15 @@ impl Store for HostStore {
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
+        let begun = BEGUN.take();
         let scope = match scope {
+            Scope::Read if let Some(epoch) = begun => return Ok(epoch),
             Scope::Read => wit::Scope::Read,
             Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter().map(Bytes::as_ref))?),
             Scope::Exclusive => wit::Scope::Exclusive,
         };
-        end_what_stayed();
+        // What the host has begun is ended by `begin`.
+        end_what_is_open();
         wit::begin(&scope).map_err(error)
     }
 
@@ -122,7 +130,7 @@ impl Store for HostStore {
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
-        end_what_stayed();
+        end_what_is_open();
         wit::revisions(&pieces(keys.iter().map(Bytes::as_ref))?).map_err(error)
     }
 

@@ -2,20 +2,30 @@
 
 use super::canonical::{aligned, size, word};
 use super::imports::State;
+use super::shelves::Shelves;
 use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContextMut, TypedFunc, format_err};
 
-/// What the canonical ABI asks of every component.
+/// What the canonical ABI asks of every component, and what ours has besides.
 pub struct Abi {
     memory: Memory,
     /// Old address, old size, alignment and new size, to an address.
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
+    shelves: Option<Shelves>,
 }
 
 impl Abi {
     /// Those of an instance.
-    pub fn of(instance: Instance, mut wasm: impl AsContextMut) -> Result<Self> {
+    pub fn of(instance: Instance, mut wasm: impl AsContextMut<Data = State>) -> Result<Self> {
         let memory = instance.get_memory(&mut wasm, "memory").ok_or_else(|| format_err!("the component has no memory"))?;
-        Ok(Self { memory, realloc: instance.get_typed_func(&mut wasm, "cabi_realloc")? })
+        let realloc = instance.get_typed_func(&mut wasm, "cabi_realloc")?;
+        let shelves = match instance.get_func(&mut wasm, Shelves::EXPORT) {
+            Some(shelves) => {
+                let at = shelves.typed::<(), u32>(&wasm)?.call(&mut wasm, ())?;
+                Some(Shelves::read(memory.data(&wasm), size(at))?)
+            }
+            None => None,
+        };
+        Ok(Self { memory, realloc, shelves })
     }
 }
 
@@ -23,6 +33,7 @@ impl Abi {
 pub struct Guest<'g> {
     wasm: StoreContextMut<'g, State>,
     memory: Memory,
+    shelves: Option<Shelves>,
 }
 
 impl<'g> Guest<'g> {
@@ -30,13 +41,11 @@ impl<'g> Guest<'g> {
     #[inline]
     pub fn of(wasm: impl Into<StoreContextMut<'g, State>>) -> Result<Self> {
         let wasm = wasm.into();
-        let memory = wasm
-            .data()
-            .abi
-            .as_ref()
-            .map(|abi| abi.memory)
+        let abi = wasm.data().abi.as_ref();
+        let (memory, shelves) = abi
+            .map(|abi| (abi.memory, abi.shelves))
             .ok_or_else(|| format_err!("the component's memory is not there, or its allocator is at work"))?;
-        Ok(Self { wasm, memory })
+        Ok(Self { wasm, memory, shelves })
     }
 
     /// The memory, and what belongs to the instance.
@@ -57,12 +66,29 @@ impl<'g> Guest<'g> {
         if bytes == 0 {
             return Ok(align);
         }
+        if let Some(shelves) = self.shelves
+            && let Some(block) = shelves.take(self.memory.data_mut(&mut self.wasm), bytes, align)
+        {
+            return Ok(block);
+        }
+        self.allocate_by_call(bytes, align)
+    }
+
+    /// As [`Guest::allocate`], by the component itself.
+    #[cold]
+    fn allocate_by_call(&mut self, bytes: usize, align: usize) -> Result<usize> {
         // Taken, not cloned: that would count references of its type. The allocator calls no import that would look for it.
         let abi = self.wasm.data_mut().abi.take().ok_or_else(|| format_err!("the component's allocator is at work"))?;
         let at = abi.realloc.call(&mut self.wasm, (0, 0, word(align)?, word(bytes)?));
         self.wasm.data_mut().abi = Some(abi);
         let at = size(at?);
         aligned(at, align)
+    }
+
+    /// Gives two blocks back, of so many bytes at these addresses, as the component would do it. Not where that takes a call.
+    #[inline]
+    pub fn keep(&mut self, blocks: [(u32, usize); 2]) -> bool {
+        self.shelves.is_some_and(|shelves| shelves.keep(self.memory.data_mut(&mut self.wasm), blocks))
     }
 
     /// A piece of the memory.
@@ -78,6 +104,23 @@ impl<'g> Guest<'g> {
     #[inline]
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         self.room(at, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::component::Component;
+    use super::super::instance::{Instance, Options};
+    use orbweaver_engine::environment::SystemEnvironment;
+    use orbweaver_engine::store::MemoryStore;
+
+    #[test]
+    fn the_component_tells_of_its_free_blocks() -> wasmtime::Result<()> {
+        let environment = Box::new(SystemEnvironment::default());
+        let instance = Instance::new(&Component::load()?, Box::new(MemoryStore::new()), environment, &Options::default());
+        let mut instance = instance.map_err(|(error, _)| wasmtime::Error::msg(error.to_string()))?;
+        assert!(instance.state().abi.as_ref().is_some_and(|abi| abi.shelves.is_some()));
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ mod store;
 use super::canonical::{Lower, piece, size};
 use super::guest::{Abi, Guest};
 use orbweaver_engine::environment::Environment;
-use orbweaver_engine::store::Store;
+use orbweaver_engine::store::{Scope, Store, StoreError};
 use std::time::{Duration, Instant};
 use wasmtime::{Caller, Linker, Result, StoreLimits, StoreLimitsBuilder};
 
@@ -13,6 +13,12 @@ use wasmtime::{Caller, Linker, Result, StoreLimits, StoreLimitsBuilder};
 pub struct State {
     /// The store that the instance works on.
     pub store: Box<dyn Store + Send>,
+    /// Whether that begins reads for nothing.
+    guesses: bool,
+    /// Whether what it has begun last only reads.
+    reads: bool,
+    /// Whether the host has begun a transaction for the call under way, and the component none.
+    begun: bool,
     /// Its clock and randomness.
     pub environment: Box<dyn Environment + Send>,
     /// Its memory, once it is there.
@@ -35,12 +41,29 @@ impl State {
     /// The state of a new instance.
     pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize, deadline: Duration) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
-        Self { store, environment, abi: None, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
+        let guesses = store.begins_reads_for_nothing();
+        Self { store, guesses, reads: false, begun: false, environment, abi: None, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
     }
 
     /// A call begins. Its time runs from when it is first asked for.
     pub const fn start_the_clock(&mut self) {
         self.late_at = None;
+    }
+
+    /// Begins a transaction that reads, for a call of which that can be guessed: the one before it did no more. Returns the store's epoch.
+    pub fn begin_ahead(&mut self) -> Option<u64> {
+        let epoch = if self.guesses && self.reads { self.store.begin(&Scope::Read).ok() } else { None };
+        self.begun = epoch.is_some();
+        epoch
+    }
+
+    /// Begins the transaction that the component asks for.
+    fn begin(&mut self, scope: &Scope) -> std::result::Result<u64, StoreError> {
+        self.reads = matches!(scope, Scope::Read);
+        if std::mem::take(&mut self.begun) {
+            self.store.rollback();
+        }
+        self.store.begin(scope)
     }
 
     /// Asked by the component from time to time, see `tools/component/src/deadline.rs`. An error is a trap.

@@ -1,7 +1,7 @@
 //! One instance of the component: its memory, its deadline, and calls that may end in a trap.
 
-use super::bindings::exports::orbweaver::engine::resp::{Deliveries, Outcome};
-use super::canonical::{Canonical, Flat, Lift, Lower, Shape, aligned, placed, size, word};
+use super::bindings::exports::orbweaver::engine::resp::{Answer, Deliveries, Outcome};
+use super::canonical::{Canonical, Flat, Lift, Lower, Place, Shape, aligned, placed, size, word};
 use super::component::Component;
 use super::exports::export;
 use super::guest::{Abi, Guest};
@@ -81,7 +81,7 @@ pub struct Instance {
 }
 
 /// `resp.exchange-at`: its parameters, flat, and where it has put its outcome; and what frees that.
-type ExchangeAt = (TypedFunc<(u64, u32, u32, u32, u64, u32), u32>, TypedFunc<u32, ()>);
+type ExchangeAt = (TypedFunc<(u64, u32, u64, u32, u32, u32, u64, u32), u32>, TypedFunc<u32, ()>);
 
 impl Instance {
     /// A new instance on a store, opened. Gives the store back where that fails.
@@ -169,10 +169,16 @@ impl Instance {
                 (1, start.into(), count)
             }
         };
+        let begun = self.wasm.data_mut().begin_ahead();
+        let (is_begun, epoch) = (begun.is_some().into(), begun.unwrap_or_default());
         let (exchange_at, post) = &self.exchange_at;
-        let outcome = exchange_at.call(&mut self.wasm, (now_us, word(at)?, word(length)?, case, first, second))?;
-        let lifted = Outcome::lift(Guest::of(self.wasm.as_context_mut())?.memory(), aligned(size(outcome), Outcome::SHAPE.align)?)?;
-        post.call(&mut self.wasm, outcome)?;
+        let outcome = exchange_at.call(&mut self.wasm, (now_us, is_begun, epoch, word(at)?, word(length)?, case, first, second))?;
+        let mut guest = Guest::of(self.wasm.as_context_mut())?;
+        let place = aligned(size(outcome), Outcome::SHAPE.align)?;
+        let lifted = Outcome::lift(guest.memory(), place)?;
+        if !freed(&mut guest, &lifted, place)? {
+            post.call(&mut self.wasm, outcome)?;
+        }
         Ok(lifted)
     }
 
@@ -228,6 +234,18 @@ impl<T: Lift, E: Lift> Returned for Result<T, E> {
     }
 }
 
+/// Frees what an outcome at this place consists of, without a call, where that is two small lists: replies, and whose they are.
+fn freed(guest: &mut Guest<'_>, outcome: &Outcome, place: usize) -> Called<bool> {
+    if !outcome.for_peers.is_empty() || outcome.answers.iter().any(|answer| answer.state.is_some()) {
+        return Ok(false);
+    }
+    // The first two fields.
+    let mut fields = Place::at(place);
+    let answers = u32::lift(guest.memory(), fields.of::<Vec<Answer>>())?;
+    let output = u32::lift(guest.memory(), fields.of::<Vec<u8>>())?;
+    Ok(guest.keep([(answers, outcome.answers.len().saturating_mul(Answer::SHAPE.size)), (output, outcome.output.len())]))
+}
+
 /// The name of what frees an export's answer.
 fn post_of(name: &str) -> String {
     format!("cabi_post_{name}")
@@ -249,7 +267,7 @@ fn instantiate(component: &Component, wasm: &mut wasmtime::Store<State>) -> Call
     let exports = component.instance_pre.instantiate(&mut *wasm)?;
     wasm.data_mut().abi = Some(Abi::of(exports, &mut *wasm)?);
     let name = export!(
-        orbweaver_engine_resp, "resp", call_exchange_at, "exchange-at", (now_us: u64, input: &[u8], whose: &Deliveries) -> Outcome
+        orbweaver_engine_resp, "resp", call_exchange_at, "exchange-at", (now_us: u64, begun: Option<u64>, input: &[u8], whose: &Deliveries) -> Outcome
     );
     let exchange_at = exports.get_typed_func(&mut *wasm, name)?;
     let post = exports.get_typed_func(&mut *wasm, &post_of(name))?;

@@ -12,6 +12,7 @@ mod imports;
 mod inspection;
 mod instance;
 mod server;
+mod shelves;
 pub mod typed;
 
 pub use builder::Builder;

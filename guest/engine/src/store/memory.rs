@@ -215,6 +215,10 @@ impl Store for MemoryStore {
     fn rollback(&mut self) {
         self.open = None;
     }
+
+    fn begins_reads_for_nothing(&self) -> bool {
+        true
+    }
 }
 
 fn apply(partitions: &mut [Partition], op: &BatchOp<'_>) {

@@ -214,6 +214,12 @@ pub trait Store {
     /// Ends the transaction without writing. Does nothing where none is open.
     fn rollback(&mut self);
 
+    /// Whether to begin a transaction that reads, and to end it, takes next to nothing, so that it may be done on a guess. For hosts: the
+    /// component does not ask for it.
+    fn begins_reads_for_nothing(&self) -> bool {
+        false
+    }
+
     /// Lets the commits that follow be late, or not any more: such a commit returns before it is written, and it is written while the handle's
     /// next transactions run. These have what it changes, as ever; nobody else has it before it is written. Whoever says so tells nobody of
     /// the commits, nor of what was read behind them, before [`Store::settle`]. For hosts: the component does not ask for it. A store

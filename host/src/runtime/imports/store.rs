@@ -61,7 +61,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                     2 => store::Scope::Exclusive,
                     scope => bail!("the component begins a transaction of scope {scope}"),
                 };
-                Ok(state.store.begin(&scope).map_err(error))
+                Ok(state.begin(&scope).map_err(error))
             })
         },
     )?;

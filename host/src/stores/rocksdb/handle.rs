@@ -394,4 +394,8 @@ impl Store for RocksHandle {
         self.open = None;
         self.session.with_dependent_mut(|_, state| state.snapshots.clear());
     }
+
+    fn begins_reads_for_nothing(&self) -> bool {
+        true
+    }
 }
