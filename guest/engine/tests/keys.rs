@@ -489,11 +489,11 @@ fn a_copy_of_any_kind_holds_what_its_source_holds() {
                 Kind::List => {
                     lists::each(db, &to, 0, -1, |elements| contents.extend(elements.iter().map(|element| text(element)))).unwrap()
                 }
-                Kind::Set => sets::each(db, &to, &mut |members| contents.extend(members.iter().map(|member| text(member)))).unwrap(),
+                Kind::Set => sets::each(db, &to, &mut |members| contents.extend(members.rows().iter().map(|member| text(member)))).unwrap(),
                 _ => {
                     let all = Selection::all_of(Range::Ranks(0, -1));
                     ranges::each(db, &to, &all, |members| {
-                        contents.extend(members.iter().map(|(member, score)| format!("{}{score}", text(member))));
+                        contents.extend(members.rows().iter().map(|(member, score)| format!("{}{score}", text(member))));
                     })
                     .unwrap();
                 }

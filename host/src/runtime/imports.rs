@@ -42,7 +42,20 @@ impl State {
     pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize, deadline: Duration) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
         let guesses = store.begins_reads_for_nothing();
-        Self { store, guesses, reads: false, begun: false, environment, abi: None, commits: 0, imports: 0, panic: None, limits, deadline, late_at: None }
+        Self {
+            store,
+            guesses,
+            reads: false,
+            begun: false,
+            environment,
+            abi: None,
+            commits: 0,
+            imports: 0,
+            panic: None,
+            limits,
+            deadline,
+            late_at: None,
+        }
     }
 
     /// A call begins. Its time runs from when it is first asked for.

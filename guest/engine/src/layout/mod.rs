@@ -35,7 +35,7 @@ use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
 use lists::{ListAlgorithm, ListHead};
 use ranks::RankRecords;
-use records::{Record, Records, Walk};
+use records::{Lot, Record, Records, Walk};
 use std::ops::ControlFlow;
 
 /// A key of a store, with its keyspace.
@@ -426,9 +426,9 @@ pub trait Layout {
     ///
     /// # Errors
     /// As [`Walk::each_run`].
-    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
+    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
         while let Some(record) = walk.next(transaction)? {
-            visit(&[&self.decode_member(&record.key)?]);
+            visit(Lot::Rows(&[&self.decode_member(&record.key)?]));
         }
         Ok(())
     }
@@ -478,12 +478,12 @@ pub trait Layout {
         transaction: &mut Transaction<'_>,
         walk: &mut Walk,
         most: u64,
-        visit: &mut dyn FnMut(&[LentScored<'_>]) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Lot<'_, '_, LentScored<'_>>) -> ControlFlow<()>,
     ) -> Result<()> {
         for _ in 0..most {
             let Some(record) = walk.next(transaction)? else { break };
             let (score, member) = self.decode_scored(&record)?;
-            if visit(&[(&member, score)]).is_break() {
+            if visit(Lot::Rows(&[(&member, score)])).is_break() {
                 break;
             }
         }

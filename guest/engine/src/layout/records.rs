@@ -2,7 +2,7 @@
 
 use super::{RecordKey, RecordRange};
 use crate::error::Result;
-use crate::store::{Direction, Keyspace};
+use crate::store::{Direction, Keyspace, Pieces, Short};
 use crate::transaction::{Run, Scan, Transaction};
 use arrayvec::ArrayVec;
 use bytes::Bytes;
@@ -325,6 +325,114 @@ pub fn lend_all<R, T: Copy>(
         visit(rows);
         ControlFlow::Continue(())
     })
+}
+
+/// What a walk hands over at once.
+#[derive(Debug)]
+pub enum Lot<'l, 'r, T> {
+    /// Records of which some may be taken as they lie. Those that are not come as rows.
+    Keys(&'l mut Keys<'r>),
+    /// Rows.
+    Rows(&'l [T]),
+}
+
+impl<'l, T> Lot<'l, '_, T> {
+    /// The rows, for whoever takes nothing else.
+    #[must_use]
+    pub const fn rows(&self) -> &'l [T] {
+        match self {
+            Self::Keys(_) => &[],
+            Self::Rows(rows) => rows,
+        }
+    }
+}
+
+/// Records whose keys end with a member, and whose values are empty: what can be handed over without a look at anything else.
+#[derive(Debug)]
+pub struct Keys<'r> {
+    pieces: Pieces<'r>,
+    form: KeyForm,
+    most: usize,
+    taken: usize,
+}
+
+/// What is in front of the member in such a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyForm {
+    /// A number.
+    Number,
+    /// A number, and another one that is not below `least`, not above `most`, and not `never`, in big-endian bytes.
+    NumberAndScore {
+        /// The least that it may be.
+        least: u64,
+        /// The most.
+        most: u64,
+        /// What is between them and it may not be.
+        never: u64,
+    },
+}
+
+impl Keys<'_> {
+    /// How many may be taken at most.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most.min(self.pieces.left())
+    }
+
+    /// Hands short members to `take`, as long as it takes them. Returns how many it has taken; see [`Pieces::short_keys`].
+    #[inline(always)]
+    pub fn take_short(&mut self, mut take: impl FnMut(Short) -> bool) -> usize {
+        let taken = match self.form {
+            KeyForm::Number => self.pieces.short_keys::<8>(self.most, |_| true, &mut take),
+            KeyForm::NumberAndScore { least, most, never } => {
+                let is_right = |&[_, _, _, _, _, _, _, _, score @ ..]: &[u8; 16]| {
+                    let score = u64::from_be_bytes(score);
+                    (least..=most).contains(&score) && score != never
+                };
+                self.pieces.short_keys::<16>(self.most, is_right, &mut take)
+            }
+        };
+        self.most = self.most.saturating_sub(taken);
+        self.taken += taken;
+        taken
+    }
+}
+
+/// As [`lend_rows`], where keys are of a form that can be taken as it lies.
+///
+/// # Errors
+/// Those of `lend`.
+#[inline(always)]
+pub fn lend_lots<'r, T: Copy>(
+    records: &mut LentRecords<'r>,
+    left: &mut u64,
+    form: KeyForm,
+    mut lend: impl FnMut(LentRecord<'r>) -> Result<Option<T>>,
+    mut visit: impl FnMut(Lot<'_, '_, T>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>> {
+    loop {
+        if let Some(pieces) = records.run.stored() {
+            let most = usize::try_from(*left).unwrap_or(usize::MAX);
+            let mut keys = Keys { pieces: pieces.clone(), form, most, taken: 0 };
+            let flow = visit(Lot::Keys(&mut keys));
+            *pieces = keys.pieces;
+            *left = left.saturating_sub(u64::try_from(keys.taken).unwrap_or(u64::MAX));
+            if flow.is_break() || *left == 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        // One lot of rows, and then keys again.
+        let some = (*left).min(ROWS as u64);
+        let (mut some_left, mut flow) = (some, ControlFlow::Continue(()));
+        let rest = lend_rows(records, &mut some_left, &mut lend, |rows| {
+            flow = visit(Lot::Rows(rows));
+            flow
+        })?;
+        *left = left.saturating_sub(some - some_left);
+        if rest.is_continue() || flow.is_break() || *left == 0 {
+            return Ok(if *left == 0 { ControlFlow::Break(()) } else { rest });
+        }
+    }
 }
 
 /// See [`Walk::Chosen`].

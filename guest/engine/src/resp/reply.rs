@@ -1,6 +1,7 @@
 //! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
 
 use crate::number::lend_double;
+use crate::store::{SHORT, Short};
 
 /// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +79,39 @@ fn long_line_into(room: &mut [u8], number: usize) -> Option<&mut [u8]> {
         place.copy_from_slice(piece);
         Some(room)
     })
+}
+
+/// What a bulk string of [`SHORT`] bytes takes: a marker, two digits, and two ends of lines around them.
+const SHORT_BULK: usize = SHORT + 7;
+
+/// Room for bulk strings that are short.
+#[derive(Debug)]
+pub struct ShortBulks<'r> {
+    room: &'r mut [u8],
+}
+
+impl ShortBulks<'_> {
+    /// A bulk string of as many of the bytes. `false`: there is no room for it.
+    #[inline(always)]
+    pub fn push(&mut self, (bytes, length): Short) -> bool {
+        if length > SHORT || self.room.len() < SHORT_BULK {
+            return false;
+        }
+        self.frame(&bytes, length).is_some()
+    }
+
+    /// Without a branch on the length: bytes behind the string are written over by what follows.
+    #[inline(always)]
+    fn frame(&mut self, bytes: &[u8; SHORT], length: usize) -> Option<()> {
+        let room: &mut [u8; SHORT_BULK] = self.room.first_chunk_mut()?;
+        let (line, _) = short_line(b'$', length)?;
+        *room.first_chunk_mut()? = line.to_le_bytes();
+        let begin = 4 + usize::from(length > 9);
+        *room.get_mut(begin..)?.first_chunk_mut()? = *bytes;
+        *room.get_mut(begin + length..)?.first_chunk_mut()? = *END;
+        self.room = std::mem::take(&mut self.room).get_mut(begin + length + END.len()..)?;
+        Some(())
+    }
 }
 
 /// Encoded replies, appended one after the other.
@@ -197,6 +231,18 @@ impl Reply {
         }
         let left = room.len();
         self.bytes.truncate(self.bytes.len().saturating_sub(left));
+    }
+
+    /// The bulk strings that `fill` pushes, `most` of them at most. Returns what it returns.
+    pub fn short_bulks<R>(&mut self, most: usize, fill: impl FnOnce(&mut ShortBulks<'_>) -> R) -> R {
+        let (start, most) = (self.bytes.len(), most.saturating_mul(SHORT_BULK));
+        self.make_room(most);
+        self.bytes.resize(start.saturating_add(most), 0);
+        let mut bulks = ShortBulks { room: self.bytes.get_mut(start..).unwrap_or_default() };
+        let done = fill(&mut bulks);
+        let left = bulks.room.len();
+        self.bytes.truncate(self.bytes.len().saturating_sub(left));
+        done
     }
 
     /// A bulk string, for which there is room.

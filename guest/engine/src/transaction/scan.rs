@@ -51,6 +51,11 @@ impl<'p> Run<'p> {
     pub fn of(key: &'p [u8], value: &'p [u8]) -> Self {
         Self { own: Some((key, value)), pieces: Pieces::default() }
     }
+
+    /// Those that lie in a page, where they are the next ones.
+    pub fn stored(&mut self) -> Option<&mut Pieces<'p>> {
+        self.own.is_none().then_some(&mut self.pieces)
+    }
 }
 
 impl<'p> Iterator for Run<'p> {

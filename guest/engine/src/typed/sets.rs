@@ -102,7 +102,7 @@ impl Action {
             Self::Contains(member) => Outcome::Flag(sets::has(db, at, member)?),
             Self::ContainsMany(members) => Outcome::Flags(sets::contains(db, at, members)?),
             Self::Members => {
-                sets::each(db, at, &mut |members| members.iter().for_each(|member| list.push(member)))?;
+                sets::each(db, at, &mut |members| members.rows().iter().for_each(|member| list.push(member)))?;
                 Outcome::List(list)
             }
             Self::Count => Outcome::Count(sets::len(db, at)?),

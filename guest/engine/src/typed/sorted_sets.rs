@@ -164,14 +164,14 @@ impl Action {
             }
             Self::Range(selection) => {
                 check(&selection.range)?;
-                ranges::each(db, at, selection, |some| some.iter().for_each(|(member, score)| members.push(member, *score)))?;
+                ranges::each(db, at, selection, |some| some.rows().iter().for_each(|(member, score)| members.push(member, *score)))?;
                 Outcome::Members(members)
             }
             Self::StoreRange(source, selection) => {
                 check(&selection.range)?;
                 let source = db.at(source)?;
                 let mut selected: Vec<Member> = Vec::new();
-                ranges::each(db, &source, selection, |members| selected.extend(members.iter().map(copied)))?;
+                ranges::each(db, &source, selection, |members| selected.extend(members.rows().iter().map(copied)))?;
                 store(db, at, &selected, "zrangestore")?
             }
             Self::Remove(members) => Outcome::Count(sorted_sets::remove(db, at, members)?),

@@ -53,9 +53,9 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
             payload.length(db.count(at, collection)?);
             match collection.kind {
                 Kind::List => lists::each(db, at, 0, -1, |elements| elements.iter().for_each(|element| payload.string(element)))?,
-                Kind::Set => sets::each(db, at, &mut |members| members.iter().for_each(|member| payload.string(member)))?,
+                Kind::Set => sets::each(db, at, &mut |members| members.rows().iter().for_each(|member| payload.string(member)))?,
                 Kind::SortedSet => ranges::each(db, at, &Selection::all_of(Range::Ranks(0, -1)), |members| {
-                    for (member, score) in members {
+                    for (member, score) in members.rows() {
                         payload.string(member);
                         payload.score(*score);
                     }

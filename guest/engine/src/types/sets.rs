@@ -9,6 +9,7 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
 use crate::few::Few;
+use crate::layout::records::Lot;
 use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey, records};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;
@@ -53,7 +54,7 @@ pub fn has(db: &mut Db, at: &KeyAt, member: &[u8]) -> Result<bool> {
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
     let Some((_, set)) = find(db, at)? else { return Ok(()) };
     let Walk(mut walk) = Walk::new(db, at, set);
     db.layout.each_member(db.transaction, &mut walk, visit)
@@ -134,7 +135,7 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&[u8]))
 pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
     let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
-        each(db, at, visit)?;
+        each(db, at, &mut |members| visit(members.rows()))?;
         db.notify(Classes::SET, SPOP, at);
         return db.delete(at, &old);
     }

@@ -152,9 +152,9 @@ fn elements(db: &mut Db, at: &KeyAt, collection: Collection, ranks: std::ops::Ra
         }
         (Kind::SortedSet, direction) => {
             let selection = Selection { direction, ..Selection::all_of(Range::Ranks(first, last)) };
-            ranges::each(db, at, &selection, |some| elements.extend(some.iter().map(|(member, _)| Bytes::copy_from_slice(member))))?;
+            ranges::each(db, at, &selection, |some| elements.extend(some.rows().iter().map(|(member, _)| Bytes::copy_from_slice(member))))?;
         }
-        _ => sets::each(db, at, &mut copy)?,
+        _ => sets::each(db, at, &mut |members| copy(members.rows()))?,
     }
     Ok(elements)
 }

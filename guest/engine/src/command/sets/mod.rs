@@ -10,6 +10,7 @@ use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group};
 use crate::error::Result;
+use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
 use crate::scan::Step;
 use crate::types::sets;
@@ -106,7 +107,19 @@ fn are_members(context: &mut Context) -> Result<Vec<bool>> {
 
 fn smembers(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    set_of(reply, |some| sets::each(&mut context.db, &at, some))
+    let header = reply.deferred();
+    let mut len = 0;
+    sets::each(&mut context.db, &at, &mut |some| {
+        len += match some {
+            Lot::Keys(keys) => reply.short_bulks(keys.most(), |bulks| keys.take_short(|member| bulks.push(member))),
+            Lot::Rows(some) => {
+                reply.bulks(some, |member| [member]);
+                some.len()
+            }
+        };
+    })?;
+    reply.end_set(header, len);
+    Ok(())
 }
 
 fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {

@@ -4,6 +4,7 @@ use super::{Shape, bounds};
 use crate::command::Context;
 use crate::command::options::{integer, is_word, length};
 use crate::error::{Error, Result, texts};
+use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
 use crate::store::Direction;
 use crate::types::sorted_sets;
@@ -75,11 +76,17 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
     let header = reply.deferred();
     let mut members = 0;
     ranges::each(&mut context.db, &at, &selection, |some| {
-        match shape {
-            Shape::Members => reply.bulks(some, |(member, _)| [member]),
-            _ => some.iter().for_each(|(member, score)| shape.append(reply, member, *score)),
-        }
-        members += some.len();
+        members += match (shape, some) {
+            (Shape::Members, Lot::Keys(keys)) => reply.short_bulks(keys.most(), |bulks| keys.take_short(|member| bulks.push(member))),
+            (Shape::Members, Lot::Rows(some)) => {
+                reply.bulks(some, |(member, _)| [member]);
+                some.len()
+            }
+            (_, some) => {
+                some.rows().iter().for_each(|(member, score)| shape.append(reply, member, *score));
+                some.rows().len()
+            }
+        };
     })?;
     reply.end_array(header, shape.len(members));
     Ok(())
@@ -89,7 +96,7 @@ pub(super) fn zrangestore(context: &mut Context, reply: &mut Reply) -> Result<()
     let (selection, _) = selection(context.args.get(3..).unwrap_or_default(), Fixed::default(), false)?;
     let (destination, source) = (context.db.at(context.arg(1))?, context.db.at(context.arg(2))?);
     let mut members = Vec::new();
-    ranges::each(&mut context.db, &source, &selection, |some| members.extend(some.iter().map(copied)))?;
+    ranges::each(&mut context.db, &source, &selection, |some| members.extend(some.rows().iter().map(copied)))?;
     sorted_sets::replace(&mut context.db, &destination, &members, "zrangestore")?;
     reply.integer(length(members.len()));
     Ok(())

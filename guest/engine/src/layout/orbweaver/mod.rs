@@ -16,7 +16,7 @@ use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
-use super::records::{LentRecord, Record, Records, Walk, lend_all, lend_rows};
+use super::records::{KeyForm, LentRecord, Lot, Record, Records, Walk, lend_all, lend_lots};
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
     RecordRange, Swept, lock_key,
@@ -343,8 +343,20 @@ impl Layout for Orbweaver {
         records::decode_sub_key(key).map(|(_, member)| member).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
     }
 
-    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
-        walk.each_run(transaction, |records| lend_all(records, |record| lend_member(record).map(Some), visit))
+    fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
+        let mut all = u64::MAX;
+        walk.each_run(transaction, |records| {
+            lend_lots(
+                records,
+                &mut all,
+                KeyForm::Number,
+                |record| lend_member(record).map(Some),
+                |members| {
+                    visit(members);
+                    ControlFlow::Continue(())
+                },
+            )
+        })
     }
 
     fn write_score(
@@ -390,13 +402,15 @@ impl Layout for Orbweaver {
         transaction: &mut Transaction<'_>,
         walk: &mut Walk,
         most: u64,
-        visit: &mut dyn FnMut(&[LentScored<'_>]) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Lot<'_, '_, LentScored<'_>>) -> ControlFlow<()>,
     ) -> Result<()> {
         if most == 0 {
             return Ok(());
         }
         let mut left = most;
-        walk.each_run(transaction, |records| lend_rows(records, &mut left, |record| lend_scored(record).map(Some), &mut *visit))
+        walk.each_run(transaction, |records| {
+            lend_lots(records, &mut left, records::SCORED_KEY, |record| lend_scored(record).map(Some), &mut *visit)
+        })
     }
 
     fn lists(&self) -> &dyn ListAlgorithm {

@@ -5,6 +5,7 @@ use crate::codec::{Flaw, Reader};
 use crate::layout::field_expiry::FieldExpiries;
 use crate::layout::lists::ListHead;
 use crate::layout::ranks::MAX_LEVELS;
+use crate::layout::records::KeyForm;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -234,6 +235,10 @@ pub fn encode_ordered_score(score: f64) -> u64 {
 pub fn decode_ordered_score(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
+
+/// What is in front of the member in the key of a score record: a score in its ordered form, which is neither NaN nor the negative zero.
+pub const SCORED_KEY: KeyForm =
+    KeyForm::NumberAndScore { least: !f64::NEG_INFINITY.to_bits(), most: f64::INFINITY.to_bits() | SIGN, never: !SIGN };
 
 /// `score f64`: the value of a sorted set's member. Never NaN.
 pub fn encode_score(score: f64) -> Bytes {

@@ -6,7 +6,7 @@
 use super::{erase, expected, find, ranks};
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::records::Walk;
+use crate::layout::records::{Lot, Walk};
 use crate::layout::{Collection, Cut, KeyAt, LentScored};
 use crate::store::Direction;
 use bytes::Bytes;
@@ -83,7 +83,7 @@ impl Selection {
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, selection: &Selection, visit: impl FnMut(Lot<'_, '_, LentScored<'_>>)) -> Result<()> {
     match find(db, at)? {
         Some((_, set)) => walk(db, at, set, selection, visit),
         None => {
@@ -144,7 +144,7 @@ pub fn count(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
         Range::Ranks(..) => {}
     }
     let mut count = 0_usize;
-    walk(db, at, set, &Selection::all_of(range), |members| count += members.len())?;
+    walk(db, at, set, &Selection::all_of(range), |members| count += members.rows().len())?;
     Ok(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
@@ -160,11 +160,11 @@ pub fn remove(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
         Range::Scores(..) => "zremrangebyscore",
         Range::Members(..) => "zremrangebylex",
     };
-    walk(db, at, set, &Selection::all_of(range), |some| members.extend(some.iter().map(copied)))?;
+    walk(db, at, set, &Selection::all_of(range), |some| members.extend(some.rows().iter().map(copied)))?;
     erase(db, at, (&old, set), &members, event)
 }
 
-fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
+fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(Lot<'_, '_, LentScored<'_>>)) -> Result<()> {
     let Selection { ref range, direction, offset, limit } = *selection;
     match range {
         Range::Ranks(first, last) => {
@@ -198,7 +198,7 @@ fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: 
 }
 
 /// Visits the next `limit` records of the score index.
-fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(&[LentScored<'_>])) -> Result<()> {
+fn pass(db: &mut Db, walk: &mut Walk, limit: u64, mut visit: impl FnMut(Lot<'_, '_, LentScored<'_>>)) -> Result<()> {
     db.layout.each_scored(db.transaction, walk, limit, &mut |members| {
         visit(members);
         ControlFlow::Continue(())
@@ -213,7 +213,7 @@ fn pass_members(
     selection: &Selection,
     begins: &dyn Fn(&[u8]) -> bool,
     goes_on: &dyn Fn(&[u8]) -> bool,
-    mut visit: impl FnMut(&[LentScored<'_>]),
+    mut visit: impl FnMut(Lot<'_, '_, LentScored<'_>>),
 ) -> Result<()> {
     let Selection { offset, limit, .. } = *selection;
     let mut position = None::<u64>;
@@ -230,11 +230,11 @@ fn pass_members(
             if here - offset >= limit || !goes_on(member) {
                 return ControlFlow::Break(());
             }
-            visit(std::slice::from_ref(scored));
+            visit(Lot::Rows(std::slice::from_ref(scored)));
         }
         ControlFlow::Continue(())
     };
-    db.layout.each_scored(db.transaction, walk, u64::MAX, &mut |members| members.iter().try_for_each(&mut visit_one))
+    db.layout.each_scored(db.transaction, walk, u64::MAX, &mut |members| members.rows().iter().try_for_each(&mut visit_one))
 }
 
 /// Ranks that count from the first member, of what there is between two that may count from the last one.
