@@ -2,22 +2,10 @@
 //! comes with the target merges what is freed with its neighbours, and looks for room anew each time: a seventh of the component's time
 //! in small commands (docs/boundary.md).
 
+use crate::classes::{ALIGN, KEPT_BYTES, LISTS, SMALL, class};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
-
-/// Sizes of small blocks are multiples of this.
-const STEP: usize = 16;
-/// The largest of them.
-const SMALL: usize = 512;
-/// From there on each power of two has so many sizes.
-const SIZES: usize = 4;
-/// Larger blocks, and those of a larger alignment, are the target's allocator's.
-const LARGEST: usize = 16 << 10;
-const ALIGN: usize = 8;
-const LISTS: usize = SMALL / STEP + (LARGEST / SMALL).ilog2() as usize * SIZES;
-/// Bytes that one size keeps at most, so that all of them keep no more than 4 MiB.
-const KEPT_BYTES: usize = 64 << 10;
 
 /// The free blocks of one size; each one begins with the address of the next.
 #[repr(C)]
@@ -34,59 +22,11 @@ unsafe impl Sync for Allocator {}
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator([const { Free { first: Cell::new(ptr::null_mut()), bytes: Cell::new(0) } }; LISTS]);
 
-/// Which list the blocks for so many bytes are in, and their size; a list that is not there for none and for too many.
-#[inline]
-const fn class(bytes: usize) -> (usize, usize) {
-    let last = bytes.wrapping_sub(1);
-    if last < SMALL {
-        let number = last / STEP;
-        return (number, (number + 1) * STEP);
-    }
-    if last >= LARGEST {
-        return (usize::MAX, 0);
-    }
-    let power = last.ilog2() - SMALL.ilog2();
-    let step = (SMALL / SIZES) << power;
-    let part = last / step;
-    (SMALL / STEP + power as usize * SIZES + part - SIZES, (part + 1) * step)
-}
-
-const _: () = {
-    // Every size has room for what it is for, and is that of one list.
-    let (mut bytes, mut before) = (1, (0, STEP));
-    while bytes <= LARGEST {
-        let (number, size) = class(bytes);
-        assert!(size >= bytes && number < LISTS);
-        assert!(if number == before.0 { size == before.1 } else { number == before.0 + 1 && before.1 == bytes - 1 });
-        before = (number, size);
-        bytes += 1;
-    }
-    assert!(before.0 == LISTS - 1 && class(0).0 >= LISTS && class(LARGEST + 1).0 >= LISTS);
-};
-
-/// Where the host finds the free blocks of small sizes, so that it can take one, and keep one, without a call: of this component it
-/// calls the core module (docs/boundary.md). Words of 32 bits; the lists stand in the order of their sizes, from the smallest on.
-#[repr(C)]
-struct Shelves {
-    /// The sizes of the lists are multiples of this.
-    step: usize,
-    /// How many lists there are.
-    count: usize,
-    /// Bytes that one of them keeps at most.
-    kept_bytes: usize,
-    /// The lists: two words each, the address of the first block and how many bytes are kept.
-    lists: *const Free,
-}
-
-// SAFETY: there are no threads in a component.
-unsafe impl Sync for Shelves {}
-
-static SHELVES: Shelves = Shelves { step: STEP, count: SMALL / STEP, kept_bytes: KEPT_BYTES, lists: ALLOCATOR.0.as_ptr() };
-
-/// The address of what the host has to know of the free blocks.
-#[unsafe(export_name = "orbweaver:host/shelves")]
-extern "C" fn shelves() -> *const Shelves {
-    &raw const SHELVES
+/// Where the lists are, in the order of their sizes: two words each, the address of the first block and how many bytes are kept. The host, which
+/// calls the core module of this component, takes blocks and gives them back without a call (docs/boundary.md).
+#[unsafe(export_name = "orbweaver:host/free-blocks")]
+extern "C" fn free_blocks() -> *const Free {
+    ALLOCATOR.0.as_ptr()
 }
 
 impl Free {

@@ -1,6 +1,7 @@
 //! The component: glue between the contracts in `wit/` and the engine, nothing else.
 
 mod allocator;
+mod classes;
 mod environment;
 mod exports;
 mod memory;

@@ -458,3 +458,32 @@ fn random_commands_leave_what_a_model_says() {
         assert_eq!(client.run(&format!("EXISTS {x}")), exists, "step {step}: {command}");
     }
 }
+
+#[test]
+fn members_of_any_length_are_shown_in_their_order_also_behind_changes_of_the_same_transaction() {
+    let mut random = HeldEnvironment::new(0, 11);
+    let mut below = |limit: u64| random_below(&mut random as &mut dyn Environment, limit);
+    for size in [1, 2, 33, 129, 1500, 3000] {
+        let mut client = Client::new();
+        let mut model = BTreeSet::new();
+        while model.len() < size {
+            // Runs of short ones, of long ones, and of both.
+            let length = match model.len() / 200 % 3 {
+                0 => 1 + below(16),
+                1 => 17 + below(20),
+                _ => 10 + below(14),
+            };
+            model.insert((0..length).map(|_| char::from(b'a' + u8::try_from(below(26)).unwrap())).collect::<String>());
+        }
+        add_all(&mut client, "s", model.iter().cloned());
+        assert_eq!(members(&client.run("SMEMBERS s")), model.iter().cloned().collect::<Vec<_>>(), "{size}");
+        // In one transaction: the scan meets what is not written yet.
+        let gone = model.pop_first().unwrap();
+        model.insert("k".to_owned());
+        let replies = client.run_bytes(&format!("MULTI\r\nSREM s {gone}\r\nSADD s k\r\nSMEMBERS s\r\nEXEC"));
+        let replies = String::from_utf8(replies).unwrap().replace("\r\n", " ");
+        let shown = &replies[replies.find("*3 ").unwrap() + 3..];
+        let shown = &shown[shown.find('*').unwrap()..];
+        assert_eq!(members(shown.trim_end()), model.iter().cloned().collect::<Vec<_>>(), "{size}");
+    }
+}

@@ -6,6 +6,7 @@ mod keeper;
 
 use common::Client;
 use keeper::Keeper;
+use orbweaver_engine::environment::{Environment, HeldEnvironment, random_below};
 use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::store::{MemoryStore, Store};
 
@@ -680,4 +681,36 @@ fn sets_are_sources_with_the_score_1() {
         ],
     );
     assert_eq!(keeper.check(1000), Vec::<String>::new());
+}
+
+#[test]
+fn ranges_show_the_members_that_they_show_with_scores_whatever_these_look_like() {
+    let mut random = HeldEnvironment::new(0, 5);
+    let mut below = |limit: u64| random_below(&mut random as &mut dyn Environment, limit);
+    for size in [1, 3, 40, 700, 2500] {
+        let mut client = Client::new();
+        for number in 0..size {
+            // Every score record but that of the negative zero has an empty value; members are short, long, and both in turn.
+            let score = ["-inf", "-7.5", "-0", "0", "3", "1e300", "inf"][usize::try_from(below(7)).unwrap()];
+            let length = usize::try_from(if number / 150 % 2 == 0 { below(14) } else { below(30) }).unwrap();
+            assert_eq!(client.run(&format!("ZADD z {score} {number:x}{}", "m".repeat(length))), ":1");
+        }
+        let mut shown = |range: &str| {
+            let (alone, with_scores) = (client.run(range), client.run(&format!("{range} WITHSCORES")));
+            let strings = |reply: &str| reply.split(' ').skip(2).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+            let expected: Vec<String> = strings(&with_scores).into_iter().step_by(2).collect();
+            assert_eq!(alone.split(' ').next(), Some(format!("*{}", expected.len()).as_str()), "{range}");
+            assert_eq!(strings(&alone), expected, "{size}: {range}");
+            expected.len()
+        };
+        assert_eq!(shown("ZRANGE z 0 -1"), size);
+        assert_eq!(shown("ZRANGEBYSCORE z -inf +inf"), size);
+        for _ in 0..60 {
+            let (offset, count) = (below(size as u64 + 2), below(size as u64 + 2));
+            shown(&format!("ZRANGEBYSCORE z -8 3 LIMIT {offset} {count}"));
+            shown(&format!("ZREVRANGEBYSCORE z +inf -0 LIMIT {offset} {count}"));
+            shown(&format!("ZRANGE z {offset} {}", offset + count));
+            shown(&format!("ZREVRANGE z {offset} {}", offset + count));
+        }
+    }
 }

@@ -19,10 +19,7 @@ impl Abi {
         let memory = instance.get_memory(&mut wasm, "memory").ok_or_else(|| format_err!("the component has no memory"))?;
         let realloc = instance.get_typed_func(&mut wasm, "cabi_realloc")?;
         let shelves = match instance.get_func(&mut wasm, Shelves::EXPORT) {
-            Some(shelves) => {
-                let at = shelves.typed::<(), u32>(&wasm)?.call(&mut wasm, ())?;
-                Some(Shelves::read(memory.data(&wasm), size(at))?)
-            }
+            Some(shelves) => Some(Shelves::at(shelves.typed::<(), u32>(&wasm)?.call(&mut wasm, ())?)),
             None => None,
         };
         Ok(Self { memory, realloc, shelves })
@@ -75,7 +72,7 @@ impl<'g> Guest<'g> {
     }
 
     /// As [`Guest::allocate`], by the component itself.
-    #[cold]
+    #[inline(never)]
     fn allocate_by_call(&mut self, bytes: usize, align: usize) -> Result<usize> {
         // Taken, not cloned: that would count references of its type. The allocator calls no import that would look for it.
         let abi = self.wasm.data_mut().abi.take().ok_or_else(|| format_err!("the component's allocator is at work"))?;

@@ -1,54 +1,41 @@
-//! The component's free blocks of small sizes, taken and given back by the host itself.
+//! The component's free blocks, taken and given back by the host itself.
 //!
 //! What crosses lies in blocks of the component's allocator, and a call of it for each of them was a tenth of a lone GET
-//! (docs/boundary.md). The component keeps free blocks in lists, one for each size (`guest/src/allocator.rs`), and tells where. While it waits
+//! (docs/boundary.md). The component keeps free blocks in lists, one for each size, and tells where (`guest/src/allocator.rs`). While it waits
 //! for the host nobody else is at them. A component without this export allocates by `cabi_realloc` alone, and so do all where there is
 //! no block, or where the lists cannot be read.
 
-use super::canonical::{Lift as _, size};
-use wasmtime::{Result, bail};
+use super::canonical::size;
+
+/// What the component and its host have in common.
+#[path = "../../../guest/src/classes.rs"]
+mod classes;
+
+use classes::{ALIGN, KEPT_BYTES, LISTS, class};
 
 /// Where the lists are.
 #[derive(Clone, Copy, Debug)]
-pub struct Shelves {
-    /// Sizes of blocks are multiples of two to the power of this.
-    step: u32,
-    /// How many sizes there are.
-    count: u32,
-    /// Bytes that one list keeps at most.
-    kept_bytes: u32,
-    /// The list of the smallest size; the others follow in their order.
-    lists: u32,
-}
+pub struct Shelves(u32);
 
 /// A list: the address of its first block, which begins with that of the next, and how many bytes it keeps.
 type List = [u32; 2];
 
-const LIST_BYTES: u32 = 8;
-
-/// Blocks lie at multiples of this, and are no smaller.
-const ALIGN: usize = 8;
+const LIST_BYTES: usize = 8;
 
 impl Shelves {
     /// The function of the core module that tells where they are.
-    pub const EXPORT: &str = "orbweaver:host/shelves";
+    pub const EXPORT: &str = "orbweaver:host/free-blocks";
 
-    /// Those that the component tells of at an address.
-    pub fn read(memory: &[u8], at: usize) -> Result<Self> {
-        let (step, count) = <(u32, u32)>::lift(memory, at)?;
-        let (kept_bytes, lists) = <(u32, u32)>::lift(memory, at.saturating_add(8))?;
-        let end = count.checked_mul(LIST_BYTES).and_then(|bytes| bytes.checked_add(lists));
-        if size(step) < ALIGN || !step.is_power_of_two() || end.is_none() || kept_bytes > u32::MAX / 4 {
-            bail!("the component tells of {count} lists of free blocks at {lists}, of multiples of {step} bytes, which cannot be");
-        }
-        Ok(Self { step: step.ilog2(), count, kept_bytes, lists })
+    /// Those at an address.
+    pub const fn at(address: u32) -> Self {
+        Self(address)
     }
 
-    /// Where the list of the blocks for so many bytes is, and their size; for none there is none.
+    /// Where the list of the blocks for so many bytes is, and their size; there is none for none, and none for very many.
     #[inline]
     fn of(self, bytes: usize) -> Option<(usize, u32)> {
-        let number = u32::try_from(bytes.wrapping_sub(1) >> self.step).ok().filter(|&number| number < self.count)?;
-        Some((size(self.lists + number * LIST_BYTES), (number + 1) << self.step))
+        let (number, block_bytes) = class(bytes);
+        (number < LISTS).then(|| Some((size(self.0) + number * LIST_BYTES, u32::try_from(block_bytes).ok()?)))?
     }
 
     /// A block for so many bytes, if there is one.
@@ -62,13 +49,13 @@ impl Shelves {
         Some(block)
     }
 
-    /// Gives two blocks back that were made for so many bytes: both, or neither where one is of another size or enough are kept.
+    /// Gives two blocks back that were made for so many bytes: both, or neither where one is very large or enough are kept.
     #[inline]
     pub fn keep(self, memory: &mut [u8], blocks: [(u32, usize); 2]) -> bool {
         let [Some(one), Some(other)] = blocks.map(|(_, bytes)| self.of(bytes)) else { return false };
         // Both, for they may be of one size.
-        let most = self.kept_bytes.saturating_sub(one.1 + other.1);
-        let has_room = |(list, _)| read(memory, list).is_some_and(|[_, kept]| kept <= most);
+        let most = KEPT_BYTES.saturating_sub(size(one.1 + other.1));
+        let has_room = |(list, _)| read(memory, list).is_some_and(|[_, kept]| size(kept) <= most);
         let is_there = |(block, _): &(u32, usize)| read(memory, size(*block)).is_some();
         if !has_room(one) || !has_room(other) || !blocks.iter().all(is_there) {
             return false;
@@ -101,56 +88,53 @@ fn write(memory: &mut [u8], at: usize, [one, other]: List) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// A memory whose shelves, at 16, are of blocks of 16 and of 32 bytes, each list with so many bytes at most, at 32 and 40.
-    fn memory(kept_bytes: u32) -> Vec<u8> {
-        let mut memory = vec![0; 256];
-        for (place, word) in memory[16..32].chunks_exact_mut(4).zip([16, 2, kept_bytes, 32]) {
-            place.copy_from_slice(&u32::to_le_bytes(word));
-        }
-        memory
+    const SHELVES: Shelves = Shelves::at(16);
+
+    fn list(bytes: usize) -> usize {
+        SHELVES.of(bytes).map(|(list, _)| list).unwrap_or_default()
     }
 
     #[test]
-    fn blocks_that_are_given_back_are_taken_again_the_last_one_first() -> Result<()> {
-        let mut memory = memory(128);
-        let shelves = Shelves::read(&memory, 16)?;
-        assert_eq!(shelves.take(&mut memory, 16, 1), None);
-        assert!(shelves.keep(&mut memory, [(64, 16), (80, 1)]) && shelves.keep(&mut memory, [(96, 17), (128, 10)]));
-        assert_eq!((read(&memory, 32), read(&memory, 40)), (Some([128, 48]), Some([96, 32])));
-        assert_eq!([9, 16, 1, 2].map(|bytes| shelves.take(&mut memory, bytes, 8)), [Some(128), Some(80), Some(64), None]);
-        assert_eq!([32, 32].map(|bytes| shelves.take(&mut memory, bytes, 1)), [Some(96), None]);
-        assert_eq!((read(&memory, 32), read(&memory, 40)), (Some([0, 0]), Some([0, 0])));
-        Ok(())
+    fn blocks_that_are_given_back_are_taken_again_the_last_one_first() {
+        let mut memory = vec![0; 64 << 10];
+        assert_eq!(SHELVES.take(&mut memory, 16, 1), None);
+        assert!(SHELVES.keep(&mut memory, [(1024, 16), (1040, 1)]) && SHELVES.keep(&mut memory, [(2048, 513), (1056, 10)]));
+        // The smallest size is the first list; between 512 and 1024 bytes there are four.
+        assert_eq!(
+            (list(16), list(513), read(&memory, 16), read(&memory, 16 + 32 * 8)),
+            (16, 16 + 32 * 8, Some([1056, 48]), Some([2048, 640]))
+        );
+        assert_eq!([9, 16, 1, 2].map(|bytes| SHELVES.take(&mut memory, bytes, 8)), [Some(1056), Some(1040), Some(1024), None]);
+        assert_eq!([640, 640].map(|bytes| SHELVES.take(&mut memory, bytes, 1)), [Some(2048), None]);
+        assert_eq!((read(&memory, list(16)), read(&memory, list(640))), (Some([0, 0]), Some([0, 0])));
     }
 
     #[test]
-    fn what_the_lists_are_not_for_is_left_to_the_component() -> Result<()> {
-        let mut memory = memory(64);
-        let shelves = Shelves::read(&memory, 16)?;
-        assert!(shelves.keep(&mut memory, [(64, 16), (80, 16)]));
+    fn what_the_lists_are_not_for_is_left_to_the_component() {
+        let mut memory = vec![0; 64 << 10];
+        assert!(SHELVES.keep(&mut memory, [(1024, 16), (1040, 16)]));
         let before = memory.clone();
-        // Nothing, too much, what lies at multiples of 16; and both blocks or neither: one too large, more than is kept.
-        assert_eq!([(0, 1), (33, 1), (usize::MAX, 1), (16, 16)].map(|(bytes, align)| shelves.take(&mut memory, bytes, align)), [None; 4]);
-        let blocks = [[(96, 16), (112, 33)], [(112, 0), (96, 16)], [(96, 16), (128, 32)], [(96, 16), (250, 16)], [(u32::MAX, 1), (96, 1)]];
-        assert_eq!(blocks.map(|blocks| shelves.keep(&mut memory, blocks)), [false, false, false, false, false]);
+        // Nothing, too much, what lies at multiples of 16; and both blocks or neither: one empty, one too large, two outside.
+        let asked = [(0, 1), ((16 << 10) + 1, 1), (usize::MAX, 1), (16, 16)];
+        assert_eq!(asked.map(|(bytes, align)| SHELVES.take(&mut memory, bytes, align)), [None; 4]);
+        let blocks =
+            [[(96, 16), (112, 0)], [(1056, 16), (2048, usize::MAX)], [(1056, 16), ((64 << 10) - 4, 16)], [(u32::MAX, 1), (1056, 1)]];
+        assert_eq!(blocks.map(|blocks| SHELVES.keep(&mut memory, blocks)), [false; 4]);
+        // Together they are more than one list keeps.
+        write(&mut memory, list(16), [1040, 65_536 - 16]);
+        assert!(!SHELVES.keep(&mut memory, [(1056, 16), (1072, 16)]));
+        write(&mut memory, list(16), [1040, 32]);
         assert_eq!(memory, before);
-        Ok(())
     }
 
     #[test]
-    fn lists_that_cannot_be_are_not_believed() -> Result<()> {
-        let mut memory = memory(64);
-        let shelves = Shelves::read(&memory, 16)?;
-        for (first, why) in [(73, "no block lies there"), (4096, "outside"), (256, "behind the end"), (u32::MAX - 7, "far outside")] {
-            write(&mut memory, 32, [first, 16]);
-            assert_eq!(shelves.take(&mut memory, 16, 1), None, "{why}");
+    fn lists_that_cannot_be_are_not_believed() {
+        let mut memory = vec![0; 4096];
+        for (first, why) in [(1025, "no block lies there"), (8192, "outside"), (4096, "behind the end"), (u32::MAX - 7, "far outside")] {
+            write(&mut memory, list(16), [first, 16]);
+            assert_eq!(SHELVES.take(&mut memory, 16, 1), None, "{why}");
         }
-        assert!(Shelves::read(&memory, 250).is_err());
-        for (step, count, lists) in [(0, 2, 32), (12, 2, 32), (4, 2, 32), (16, u32::MAX, 32), (16, 2, u32::MAX)] {
-            write(&mut memory, 16, [step, count]);
-            write(&mut memory, 24, [64, lists]);
-            assert!(Shelves::read(&memory, 16).is_err(), "{step} {count} {lists}");
-        }
-        Ok(())
+        let outside = Shelves::at(u32::MAX);
+        assert_eq!((outside.take(&mut memory, 16, 1), outside.keep(&mut memory, [(1024, 16), (1040, 16)])), (None, false));
     }
 }

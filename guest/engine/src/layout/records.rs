@@ -2,7 +2,7 @@
 
 use super::{RecordKey, RecordRange};
 use crate::error::Result;
-use crate::store::{Direction, Keyspace, Pieces, Short};
+use crate::store::{Direction, Keyspace, Pieces, ShortEnd};
 use crate::transaction::{Run, Scan, Transaction};
 use arrayvec::ArrayVec;
 use bytes::Bytes;
@@ -381,7 +381,7 @@ impl Keys<'_> {
 
     /// Hands short members to `take`, as long as it takes them. Returns how many it has taken; see [`Pieces::short_keys`].
     #[inline(always)]
-    pub fn take_short(&mut self, mut take: impl FnMut(Short) -> bool) -> usize {
+    pub fn take_short(&mut self, mut take: impl FnMut(ShortEnd) -> bool) -> usize {
         let taken = match self.form {
             KeyForm::Number => self.pieces.short_keys::<8>(self.most, |_| true, &mut take),
             KeyForm::NumberAndScore { least, most, never } => {

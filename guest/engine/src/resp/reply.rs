@@ -1,7 +1,7 @@
 //! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
 
 use crate::number::lend_double;
-use crate::store::{SHORT, Short};
+use crate::store::{SHORT_BYTES, ShortEnd};
 
 /// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +81,8 @@ fn long_line_into(room: &mut [u8], number: usize) -> Option<&mut [u8]> {
     })
 }
 
-/// What a bulk string of [`SHORT`] bytes takes: a marker, two digits, and two ends of lines around them.
-const SHORT_BULK: usize = SHORT + 7;
+/// What a bulk string of [`SHORT_BYTES`] bytes takes: a marker, two digits, and two ends of lines around them.
+const SHORT_BULK_BYTES: usize = SHORT_BYTES + 7;
 
 /// Room for bulk strings that are short.
 #[derive(Debug)]
@@ -93,8 +93,8 @@ pub struct ShortBulks<'r> {
 impl ShortBulks<'_> {
     /// A bulk string of as many of the bytes. `false`: there is no room for it.
     #[inline(always)]
-    pub fn push(&mut self, (bytes, length): Short) -> bool {
-        if length > SHORT || self.room.len() < SHORT_BULK {
+    pub fn push(&mut self, (bytes, length): ShortEnd) -> bool {
+        if length > SHORT_BYTES || self.room.len() < SHORT_BULK_BYTES {
             return false;
         }
         self.frame(&bytes, length).is_some()
@@ -102,8 +102,8 @@ impl ShortBulks<'_> {
 
     /// Without a branch on the length: bytes behind the string are written over by what follows.
     #[inline(always)]
-    fn frame(&mut self, bytes: &[u8; SHORT], length: usize) -> Option<()> {
-        let room: &mut [u8; SHORT_BULK] = self.room.first_chunk_mut()?;
+    fn frame(&mut self, bytes: &[u8; SHORT_BYTES], length: usize) -> Option<()> {
+        let room: &mut [u8; SHORT_BULK_BYTES] = self.room.first_chunk_mut()?;
         let (line, _) = short_line(b'$', length)?;
         *room.first_chunk_mut()? = line.to_le_bytes();
         let begin = 4 + usize::from(length > 9);
@@ -235,7 +235,7 @@ impl Reply {
 
     /// The bulk strings that `fill` pushes, `most` of them at most. Returns what it returns.
     pub fn short_bulks<R>(&mut self, most: usize, fill: impl FnOnce(&mut ShortBulks<'_>) -> R) -> R {
-        let (start, most) = (self.bytes.len(), most.saturating_mul(SHORT_BULK));
+        let (start, most) = (self.bytes.len(), most.saturating_mul(SHORT_BULK_BYTES));
         self.make_room(most);
         self.bytes.resize(start.saturating_add(most), 0);
         let mut bulks = ShortBulks { room: self.bytes.get_mut(start..).unwrap_or_default() };
@@ -454,6 +454,7 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::{Protocol, Reply};
+    use crate::store::SHORT_BYTES;
 
     fn encoded(protocol: Protocol, append: impl Fn(&mut Reply)) -> String {
         let mut reply = Reply::new(protocol);
@@ -567,6 +568,27 @@ mod tests {
         });
         assert_eq!(failed, Err("no more"));
         assert_eq!(reply.as_bytes(), b":1\r\n$10\r\n0123456789\r\n");
+    }
+
+    #[test]
+    fn short_bulk_strings_are_framed_as_others_are() {
+        let bytes = *b"abcdefghijklmnop";
+        for protocol in [Protocol::Resp2, Protocol::Resp3] {
+            let (mut short, mut bulk) = (Reply::new(protocol), Reply::new(protocol));
+            let lengths = (0..=SHORT_BYTES).chain((0..=SHORT_BYTES).rev());
+            // One has no room any more, and one is not short.
+            let pushed = short.short_bulks(2 * SHORT_BYTES + 2, |bulks| {
+                let pushed = lengths.clone().filter(|&length| bulks.push((bytes, length))).count();
+                assert!(!bulks.push((bytes, SHORT_BYTES + 1)));
+                pushed
+            });
+            lengths.for_each(|length| bulk.bulk(&bytes[..length]));
+            assert_eq!((pushed, short.as_bytes()), (2 * SHORT_BYTES + 2, bulk.as_bytes()));
+            let before = short.as_bytes().to_vec();
+            assert!(!short.short_bulks(0, |bulks| bulks.push((bytes, 1))));
+            assert!(short.short_bulks(1, |bulks| bulks.push((bytes, SHORT_BYTES)) && !bulks.push((bytes, 1))));
+            assert_eq!(short.as_bytes(), [&before[..], b"$16\r\nabcdefghijklmnop\r\n"].concat());
+        }
     }
 
     #[test]

@@ -99,10 +99,10 @@ impl Pieces<'_> {
 }
 
 /// What [`Pieces::short_keys`] hands over: the end of a key, and how long it is; bytes behind that mean nothing.
-pub type Short = ([u8; SHORT], usize);
+pub type ShortEnd = ([u8; SHORT_BYTES], usize);
 
 /// How many bytes the end of a key has at most, to be short.
-pub const SHORT: usize = 16;
+pub const SHORT_BYTES: usize = 16;
 
 impl Pieces<'_> {
     /// Takes records of empty values, `most` at most, whose keys are a head that `is_right` and a short end, as long as `take` takes those ends.
@@ -113,7 +113,7 @@ impl Pieces<'_> {
         &mut self,
         most: usize,
         is_right: impl Fn(&[u8; HEAD]) -> bool,
-        mut take: impl FnMut(Short) -> bool,
+        mut take: impl FnMut(ShortEnd) -> bool,
     ) -> usize {
         let (bytes, all) = (self.bytes, self.ends.as_slice());
         let (mut start, mut taken) = (self.start, 0);
@@ -122,7 +122,7 @@ impl Pieces<'_> {
             let next = usize::try_from(key_end).unwrap_or(usize::MAX);
             // Where the key is shorter than the head this is more than any end has.
             let length = next.wrapping_sub(start + HEAD);
-            if value_end != key_end || length > SHORT || !is_right(head) {
+            if value_end != key_end || length > SHORT_BYTES || !is_right(head) {
                 break;
             }
             // The next key's bytes come along; behind the last key there may be too few.
@@ -139,13 +139,13 @@ impl Pieces<'_> {
     }
 }
 
-/// The last `length` bytes, [`SHORT`] at most, at the front of a word; `None` where there are fewer than a word. In arithmetic, for a copy of so many
+/// The last `length` bytes, [`SHORT_BYTES`] at most, at the front of a word; `None` where there are fewer than a word. In arithmetic, for a copy of so many
 /// bytes is a call.
 #[inline(always)]
-fn last_of(bytes: &[u8], length: usize) -> Option<[u8; SHORT]> {
-    let ([low, high], _) = bytes.last_chunk::<SHORT>()?.as_chunks::<8>() else { return None };
+fn last_of(bytes: &[u8], length: usize) -> Option<[u8; SHORT_BYTES]> {
+    let ([low, high], _) = bytes.last_chunk::<SHORT_BYTES>()?.as_chunks::<8>() else { return None };
     let (low, high) = (u64::from_le_bytes(*low), u64::from_le_bytes(*high));
-    let bits = u32::try_from(SHORT.checked_sub(length)? * 8).ok()?;
+    let bits = u32::try_from(SHORT_BYTES.checked_sub(length)? * 8).ok()?;
     // A shift by all bits is none at all.
     let (low, high) = match bits {
         0 => (low, high),
@@ -153,7 +153,7 @@ fn last_of(bytes: &[u8], length: usize) -> Option<[u8; SHORT]> {
         64..128 => (high >> (bits - 64), 0),
         _ => (0, 0),
     };
-    let mut word = [0; SHORT];
+    let mut word = [0; SHORT_BYTES];
     let (front, back) = word.split_first_chunk_mut::<8>()?;
     *front = low.to_le_bytes();
     *back.first_chunk_mut()? = high.to_le_bytes();
@@ -217,5 +217,91 @@ impl PageBuilder {
     #[must_use]
     pub fn finish(self, more: bool) -> Page {
         Page { bytes: self.bytes.into(), ends: self.ends, more }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::{Environment, HeldEnvironment, random_below};
+
+    fn page(records: &[(Vec<u8>, Vec<u8>)]) -> Page {
+        let mut page = PageBuilder::new(PageLimit::items(u32::MAX));
+        assert!(records.iter().all(|(key, value)| page.push(key, value)));
+        page.finish(false)
+    }
+
+    #[test]
+    fn short_keys_are_those_at_the_front_that_a_walk_over_all_records_comes_to() {
+        let mut random = HeldEnvironment::new(0, 3);
+        let mut below = |limit: u64| usize::try_from(random_below(&mut random as &mut dyn Environment, limit)).unwrap_or_default();
+        let (mut short, mut others) = (0, 0);
+        for _ in 0..3000 {
+            let records: Vec<(Vec<u8>, Vec<u8>)> = (0..below(8))
+                .map(|_| {
+                    // Mostly a head and a short end; now and then a key without a whole head, a long one, a value, a wrong head.
+                    let length = if below(16) == 0 { below(8) } else { 8 + below(18) };
+                    let mut key: Vec<u8> = (0..length).map(|_| b'a' + u8::try_from(below(26)).unwrap_or_default()).collect();
+                    if below(20) == 0 && !key.is_empty() {
+                        key.splice(..1, [b'!']);
+                    }
+                    (key, if below(20) == 0 { b"v".to_vec() } else { Vec::new() })
+                })
+                .collect();
+            let (page, most, refused) = (page(&records), below(9), below(9));
+            let is_right = |head: &[u8]| head.first() != Some(&b'!');
+            // The first key of a page that is over soon: no word can be read there.
+            let total: usize = records.iter().map(|(key, value)| key.len() + value.len()).sum();
+            let is_read =
+                |(place, (key, _)): (usize, &(Vec<u8>, Vec<u8>))| place > 0 || key.len() >= SHORT_BYTES || total >= 8 + SHORT_BYTES;
+            let is_short = |&(place, record): &(usize, &(Vec<u8>, Vec<u8>))| {
+                let (key, value) = record;
+                value.is_empty() && key.get(..8).is_some_and(is_right) && key.len() <= 8 + SHORT_BYTES && is_read((place, record))
+            };
+            let expected = records.iter().enumerate().take_while(is_short).take(most.min(refused));
+            let expected: Vec<&[u8]> = expected.filter_map(|(_, (key, _))| key.get(8..)).collect();
+            for from in 0..=records.len() {
+                let mut pieces = page.pieces_from(from);
+                let mut taken = Vec::new();
+                let count = pieces.short_keys::<8>(
+                    most,
+                    |head| is_right(head),
+                    |(bytes, length)| {
+                        let is_taken = taken.len() < refused;
+                        if is_taken {
+                            taken.push(bytes[..length].to_vec());
+                        }
+                        is_taken
+                    },
+                );
+                assert_eq!(count, taken.len());
+                let left: Vec<(&[u8], &[u8])> = pieces.collect();
+                let rest: Vec<(&[u8], &[u8])> = page.pieces_from(from + count).collect();
+                assert_eq!(left, rest);
+                if from == 0 {
+                    assert_eq!(taken, expected, "{records:?}");
+                    short += count;
+                    others += records.len() - count;
+                }
+            }
+        }
+        assert!(short > 3000 && others > 3000, "{short} {others}");
+    }
+
+    #[test]
+    fn ends_that_contradict_the_bytes_are_taken_for_the_end() {
+        for ends in [vec![9, 8], vec![12, 12], vec![u32::MAX, u32::MAX], vec![9, 9, 4, 4]] {
+            let page = Page { bytes: Bytes::from_static(b"12345678ab"), ends, more: false };
+            let mut taken = Vec::new();
+            page.pieces_from(0).short_keys::<8>(
+                usize::MAX,
+                |_| true,
+                |(bytes, length)| {
+                    taken.push(bytes[..length].to_vec());
+                    true
+                },
+            );
+            assert!(taken.is_empty() || taken == [b"a"], "{taken:?}");
+        }
     }
 }

@@ -447,6 +447,21 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_taken_as_it_lies_where_its_score_is_one() {
+        let KeyForm::NumberAndScore { least, most, never } = SCORED_KEY else { panic!("{SCORED_KEY:?}") };
+        let scores = [f64::NEG_INFINITY, f64::MIN, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, f64::MAX, f64::INFINITY];
+        let edges = scores.into_iter().map(encode_ordered_score).chain([0, u64::MAX, SIGN]);
+        let numbers: Vec<u64> = edges.flat_map(|edge| [edge.wrapping_sub(1), edge, edge.wrapping_add(1)]).collect();
+        let is_taken = |number: &u64| (least..=most).contains(number) && *number != never;
+        assert!(scores.map(encode_ordered_score).iter().all(is_taken));
+        assert!(numbers.iter().any(|number| !is_taken(number)));
+        for number in &numbers {
+            let key = [&7_u64.to_be_bytes()[..], &number.to_be_bytes(), b"member"].concat();
+            assert_eq!(is_taken(number), split_scored(&key, b"").is_ok(), "{number:x}");
+        }
+    }
+
+    #[test]
     fn metas_are_the_documented_bytes() {
         let expiries = Some(FieldExpiries { count: 2, next_ms: 258 });
         let expiring = Body::Collection(Collection { count: 3, expiries, ..Collection::empty(Kind::Hash, 7) });
