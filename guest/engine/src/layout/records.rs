@@ -361,15 +361,19 @@ pub struct Keys<'r> {
 pub enum KeyForm {
     /// A number.
     Number,
-    /// A number, and another one that is not below `least`, not above `most`, and not `never`, in big-endian bytes.
-    NumberAndScore {
-        /// The least that it may be.
-        least: u64,
-        /// The most.
-        most: u64,
-        /// What is between them and it may not be.
-        never: u64,
-    },
+    /// A number, and a score in its [ordered form](is_ordered_score).
+    NumberAndScore,
+}
+
+/// Whether a number is a score in the form in which unsigned numbers stand in the order of the scores: of negative ones all bits are flipped, of the
+/// others the sign. Neither NaN nor the negative zero has such a form.
+#[inline(always)]
+#[must_use]
+pub const fn is_ordered_score(number: u64) -> bool {
+    const SIGN: u64 = 1 << 63;
+    const LEAST: u64 = !f64::NEG_INFINITY.to_bits();
+    const RANGE: u64 = (f64::INFINITY.to_bits() | SIGN) - LEAST;
+    number.wrapping_sub(LEAST) <= RANGE && number != !SIGN
 }
 
 impl Keys<'_> {
@@ -384,11 +388,8 @@ impl Keys<'_> {
     pub fn take_short(&mut self, mut take: impl FnMut(ShortEnd) -> bool) -> usize {
         let taken = match self.form {
             KeyForm::Number => self.pieces.short_keys::<8>(self.most, |_| true, &mut take),
-            KeyForm::NumberAndScore { least, most, never } => {
-                let is_right = |&[_, _, _, _, _, _, _, _, score @ ..]: &[u8; 16]| {
-                    let score = u64::from_be_bytes(score);
-                    (least..=most).contains(&score) && score != never
-                };
+            KeyForm::NumberAndScore => {
+                let is_right = |&[_, _, _, _, _, _, _, _, score @ ..]: &[u8; 16]| is_ordered_score(u64::from_be_bytes(score));
                 self.pieces.short_keys::<16>(self.most, is_right, &mut take)
             }
         };

@@ -285,7 +285,7 @@ mod tests {
                 }
             }
         }
-        assert!(short > 3000 && others > 3000, "{short} {others}");
+        assert!(short > 2500 && others > 2500, "{short} {others}");
     }
 
     #[test]

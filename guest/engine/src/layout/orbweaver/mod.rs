@@ -409,7 +409,7 @@ impl Layout for Orbweaver {
         }
         let mut left = most;
         walk.each_run(transaction, |records| {
-            lend_lots(records, &mut left, records::SCORED_KEY, |record| lend_scored(record).map(Some), &mut *visit)
+            lend_lots(records, &mut left, KeyForm::NumberAndScore, |record| lend_scored(record).map(Some), &mut *visit)
         })
     }
 

@@ -5,7 +5,7 @@ use crate::codec::{Flaw, Reader};
 use crate::layout::field_expiry::FieldExpiries;
 use crate::layout::lists::ListHead;
 use crate::layout::ranks::MAX_LEVELS;
-use crate::layout::records::KeyForm;
+use crate::layout::records::is_ordered_score;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -236,10 +236,6 @@ pub fn decode_ordered_score(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
 }
 
-/// What is in front of the member in the key of a score record: a score in its ordered form, which is neither NaN nor the negative zero.
-pub const SCORED_KEY: KeyForm =
-    KeyForm::NumberAndScore { least: !f64::NEG_INFINITY.to_bits(), most: f64::INFINITY.to_bits() | SIGN, never: !SIGN };
-
 /// `score f64`: the value of a sorted set's member. Never NaN.
 pub fn encode_score(score: f64) -> Bytes {
     arena::join([&score.to_bits().to_be_bytes()])
@@ -270,8 +266,8 @@ pub fn split_scored<'k>(key: &'k [u8], value: &[u8]) -> Result<(u64, f64, &'k [u
     let (version, rest) = split_sub_key(key)?;
     let (ordered, member) = split_u64(rest, 8, "a score is cut short")?;
     let score = decode_ordered_score(ordered);
-    // Without comparing floats: this runs for every member of a range. The negative zero has the positive one's form.
-    if score.to_bits() & !SIGN > f64::INFINITY.to_bits() || score.to_bits() == SIGN {
+    // The negative zero has the positive one's form.
+    if !is_ordered_score(ordered) {
         return Err(Flaw { offset: 8, what: "not the ordered form of a score" });
     }
     let exact = match value {
@@ -447,17 +443,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_taken_as_it_lies_where_its_score_is_one() {
-        let KeyForm::NumberAndScore { least, most, never } = SCORED_KEY else { panic!("{SCORED_KEY:?}") };
+    fn numbers_are_ordered_scores_where_a_score_has_that_form() {
         let scores = [f64::NEG_INFINITY, f64::MIN, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, f64::MAX, f64::INFINITY];
         let edges = scores.into_iter().map(encode_ordered_score).chain([0, u64::MAX, SIGN]);
         let numbers: Vec<u64> = edges.flat_map(|edge| [edge.wrapping_sub(1), edge, edge.wrapping_add(1)]).collect();
-        let is_taken = |number: &u64| (least..=most).contains(number) && *number != never;
-        assert!(scores.map(encode_ordered_score).iter().all(is_taken));
-        assert!(numbers.iter().any(|number| !is_taken(number)));
-        for number in &numbers {
+        assert!(scores.map(encode_ordered_score).into_iter().all(is_ordered_score));
+        assert!(!numbers.iter().copied().all(is_ordered_score));
+        for number in numbers {
+            let score = decode_ordered_score(number);
+            let is_score = !score.is_nan() && encode_ordered_score(score) == number;
             let key = [&7_u64.to_be_bytes()[..], &number.to_be_bytes(), b"member"].concat();
-            assert_eq!(is_taken(number), split_scored(&key, b"").is_ok(), "{number:x}");
+            assert_eq!([is_ordered_score(number), split_scored(&key, b"").is_ok()], [is_score; 2], "{number:x}");
         }
     }
 
