@@ -24,7 +24,7 @@ static ALLOCATOR: Allocator = Allocator([const { Free { first: Cell::new(ptr::nu
 
 /// Where the lists are, in the order of their sizes: two words each, the address of the first block and how many bytes are kept. The host, which
 /// calls the core module of this component, takes blocks and gives them back without a call (docs/boundary.md).
-#[unsafe(export_name = "orbweaver:host/free-blocks")]
+#[unsafe(export_name = "orbweaver:host/free-blocks@1")]
 extern "C" fn free_blocks() -> *const Free {
     ALLOCATOR.0.as_ptr()
 }

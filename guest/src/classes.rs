@@ -1,4 +1,5 @@
-//! Sizes of blocks, as the component's allocator keeps them, and as its host takes and gives them.
+//! Sizes of blocks, as the component's allocator keeps them, and as its host takes and gives them. Where they change, the export that tells of
+//! the blocks has another number (`free_blocks` in `allocator.rs`): a host works on other builds, too.
 
 /// Sizes of small blocks are multiples of this.
 pub const STEP: usize = 16;

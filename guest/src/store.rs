@@ -97,14 +97,14 @@ impl Store for HostStore {
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
-        let begun = BEGUN.take();
         let scope = match scope {
-            Scope::Read if let Some(epoch) = begun => return Ok(epoch),
+            Scope::Read if let Some(epoch) = BEGUN.take() => return Ok(epoch),
             Scope::Read => wit::Scope::Read,
             Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter().map(Bytes::as_ref))?),
             Scope::Exclusive => wit::Scope::Exclusive,
         };
-        // What the host has begun is ended by `begin`.
+        // What the host has begun is ended by its `begin`.
+        BEGUN.set(None);
         end_what_is_open();
         wit::begin(&scope).map_err(error)
     }

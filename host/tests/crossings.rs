@@ -6,6 +6,7 @@
 mod workload;
 
 use orbweaver::runtime::{Component, Delivery, Orbweaver};
+use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
 use orbweaver_engine::store::MemoryStore;
 use workload::Operation;
 
@@ -100,4 +101,27 @@ fn a_transaction_that_the_host_has_begun_is_ended_where_the_call_does_not_begin_
         assert_eq!(other(b"INCR a\r\n"), format!(":{number}\r\n"));
         assert_eq!(one(b"GET a\r\n"), format!("$1\r\n{number}\r\n"));
     }
+}
+
+#[test]
+fn reads_are_begun_ahead_on_rocksdb_where_one_handle_is_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(dir.path(), RocksOptions::default()).unwrap();
+    let mut orbweaver = Orbweaver::builder().open(&Component::load().unwrap(), Box::new(store.handle())).unwrap();
+    orbweaver.connect(1, "test").unwrap();
+    let mut crossings = |input: &[u8], reply: &[u8]| {
+        let before = orbweaver.crossings();
+        assert_eq!(orbweaver.exchange(&[Delivery { connection: 1, input }]).unwrap().output, reply);
+        orbweaver.crossings() - before
+    };
+    crossings(b"GET a\r\n", b"$-1\r\n");
+    assert_eq!(crossings(b"GET a\r\n", b"$-1\r\n"), 2);
+    let mut other = Orbweaver::builder().open(&Component::load().unwrap(), Box::new(store.handle())).unwrap();
+    other.connect(1, "test").unwrap();
+    // With snapshots it would not be for nothing.
+    assert_eq!(crossings(b"GET a\r\n", b"$-1\r\n"), 3);
+    assert_eq!(other.exchange(&[Delivery { connection: 1, input: b"SET a 1\r\n" }]).unwrap().output, b"+OK\r\n");
+    assert_eq!(crossings(b"GET a\r\n", b"$1\r\n1\r\n"), 3);
+    drop(other);
+    assert_eq!(crossings(b"GET a\r\n", b"$1\r\n1\r\n"), 2);
 }

@@ -13,11 +13,9 @@ use wasmtime::{Caller, Linker, Result, StoreLimits, StoreLimitsBuilder};
 pub struct State {
     /// The store that the instance works on.
     pub store: Box<dyn Store + Send>,
-    /// Whether that begins reads for nothing.
-    guesses: bool,
-    /// Whether what it has begun last only reads.
+    /// Whether the transaction that the component has asked for last only reads.
     reads: bool,
-    /// Whether the host has begun a transaction for the call under way, and the component none.
+    /// Whether the host has begun a transaction, and the component has asked for none since.
     begun: bool,
     /// Its clock and randomness.
     pub environment: Box<dyn Environment + Send>,
@@ -41,10 +39,8 @@ impl State {
     /// The state of a new instance.
     pub fn new(store: Box<dyn Store + Send>, environment: Box<dyn Environment + Send>, memory_bytes: usize, deadline: Duration) -> Self {
         let limits = StoreLimitsBuilder::new().memory_size(memory_bytes).build();
-        let guesses = store.begins_reads_for_nothing();
         Self {
             store,
-            guesses,
             reads: false,
             begun: false,
             environment,
@@ -63,9 +59,9 @@ impl State {
         self.late_at = None;
     }
 
-    /// Begins a transaction that reads, for a call of which that can be guessed: the one before it did no more. Returns the store's epoch.
+    /// Begins a transaction that reads, for a call of which that can be guessed: what came last did no more. Returns the store's epoch.
     pub fn begin_ahead(&mut self) -> Option<u64> {
-        let epoch = if self.guesses && self.reads { self.store.begin(&Scope::Read).ok() } else { None };
+        let epoch = if self.reads && self.store.begins_reads_for_nothing() { self.store.begin(&Scope::Read).ok() } else { None };
         self.begun = epoch.is_some();
         epoch
     }

@@ -1,6 +1,6 @@
 //! The component's free blocks, taken and given back by the host itself.
 //!
-//! What crosses lies in blocks of the component's allocator, and a call of it for each of them was a tenth of a lone GET
+//! What crosses lies in blocks of the component's allocator, and a call of it for each of them was a twentieth of a lone GET
 //! (docs/boundary.md). The component keeps free blocks in lists, one for each size, and tells where (`guest/src/allocator.rs`). While it waits
 //! for the host nobody else is at them. A component without this export allocates by `cabi_realloc` alone, and so do all where there is
 //! no block, or where the lists cannot be read.
@@ -23,8 +23,8 @@ type List = [u32; 2];
 const LIST_BYTES: usize = 8;
 
 impl Shelves {
-    /// The function of the core module that tells where they are.
-    pub const EXPORT: &str = "orbweaver:host/free-blocks";
+    /// The function of the core module that tells where they are; with the number of what [`classes`] says.
+    pub const EXPORT: &str = "orbweaver:host/free-blocks@1";
 
     /// Those at an address.
     pub const fn at(address: u32) -> Self {

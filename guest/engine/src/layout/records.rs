@@ -353,7 +353,6 @@ pub struct Keys<'r> {
     pieces: Pieces<'r>,
     form: KeyForm,
     most: usize,
-    taken: usize,
 }
 
 /// What is in front of the member in such a key.
@@ -379,8 +378,8 @@ pub const fn is_ordered_score(number: u64) -> bool {
 impl Keys<'_> {
     /// How many may be taken at most.
     #[must_use]
-    pub fn most(&self) -> usize {
-        self.most.min(self.pieces.left())
+    pub const fn most(&self) -> usize {
+        self.most
     }
 
     /// Hands short members to `take`, as long as it takes them. Returns how many it has taken; see [`Pieces::short_keys`].
@@ -394,7 +393,6 @@ impl Keys<'_> {
             }
         };
         self.most = self.most.saturating_sub(taken);
-        self.taken += taken;
         taken
     }
 }
@@ -413,13 +411,19 @@ pub fn lend_lots<'r, T: Copy>(
 ) -> Result<ControlFlow<()>> {
     loop {
         if let Some(pieces) = records.run.stored() {
-            let most = usize::try_from(*left).unwrap_or(usize::MAX);
-            let mut keys = Keys { pieces: pieces.clone(), form, most, taken: 0 };
+            // No more than that: whoever takes them makes room for as many, and may take none.
+            let before = pieces.left();
+            let most = usize::try_from(*left).unwrap_or(usize::MAX).min(ROWS).min(before);
+            let mut keys = Keys { pieces: pieces.clone(), form, most };
             let flow = visit(Lot::Keys(&mut keys));
             *pieces = keys.pieces;
-            *left = left.saturating_sub(u64::try_from(keys.taken).unwrap_or(u64::MAX));
+            let taken = before.saturating_sub(pieces.left());
+            *left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
             if flow.is_break() || *left == 0 {
                 return Ok(ControlFlow::Break(()));
+            }
+            if taken == ROWS {
+                continue;
             }
         }
         // One lot of rows, and then keys again.

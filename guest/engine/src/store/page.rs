@@ -106,8 +106,8 @@ pub const SHORT_BYTES: usize = 16;
 
 impl Pieces<'_> {
     /// Takes records of empty values, `most` at most, whose keys are a head that `is_right` and a short end, as long as `take` takes those ends.
-    /// Returns how many. This is a loop without calls, and little in it depends on how long an end is: in a component it takes half the
-    /// time of [`Pieces::next`] and what follows (docs/boundary.md).
+    /// Returns how many. This is a loop without calls, and little in it depends on how long an end is: a component takes half the
+    /// instructions of [`Pieces::next`] and what follows (docs/boundary.md).
     #[inline(always)]
     pub fn short_keys<const HEAD: usize>(
         &mut self,

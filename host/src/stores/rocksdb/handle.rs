@@ -396,6 +396,7 @@ impl Store for RocksHandle {
     }
 
     fn begins_reads_for_nothing(&self) -> bool {
-        true
+        // With others every transaction takes snapshots, and may wait for a commit.
+        self.session.borrow_owner().shared.handles.load(Ordering::SeqCst) == 1
     }
 }
