@@ -1,5 +1,5 @@
 //! Blocks of the component's memory that its host takes and gives back by itself: whatever their sizes, what is in them is nobody else's.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use orbweaver::runtime::{Component, Delivery, Orbweaver};
 use orbweaver_engine::environment::{Environment, HeldEnvironment, random_below};
