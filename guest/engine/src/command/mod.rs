@@ -39,6 +39,7 @@ pub use blocking::Wait;
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::Kind;
+use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
 use crate::session::{Server, Session};
 use bytes::Bytes;
@@ -150,6 +151,18 @@ fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
     match value {
         Some(value) => reply.bulk(value),
         None => reply.null(),
+    }
+}
+
+/// Appends the members that are handed over, and returns how many these are.
+#[inline(always)]
+fn reply_members<T>(reply: &mut Reply, some: Lot<'_, '_, T>, member: impl Fn(&T) -> &[u8]) -> usize {
+    match some {
+        Lot::Keys(keys) => reply.short_bulks(keys.most(), |bulks| keys.take_short(|member| bulks.push(member))),
+        Lot::Rows(rows) => {
+            reply.bulks(rows, |row| [member(row)]);
+            rows.len()
+        }
     }
 }
 

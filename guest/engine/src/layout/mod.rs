@@ -19,6 +19,7 @@ mod model;
 pub mod nemo;
 mod open;
 pub mod orbweaver;
+pub mod ordered_score;
 pub mod pass;
 pub mod ranks;
 pub mod records;

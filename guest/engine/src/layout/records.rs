@@ -1,6 +1,6 @@
 //! Records in the order in which a layout's readers want them: mostly a range of a keyspace, as it is stored.
 
-use super::{RecordKey, RecordRange};
+use super::{RecordKey, RecordRange, ordered_score};
 use crate::error::Result;
 use crate::store::{Direction, Keyspace, Pieces, ShortEnd};
 use crate::transaction::{Run, Scan, Transaction};
@@ -360,19 +360,8 @@ pub struct Keys<'r> {
 pub enum KeyForm {
     /// A number.
     Number,
-    /// A number, and a score in its [ordered form](is_ordered_score).
+    /// A number, and a score in its [ordered form](super::ordered_score).
     NumberAndScore,
-}
-
-/// Whether a number is a score in the form in which unsigned numbers stand in the order of the scores: of negative ones all bits are flipped, of the
-/// others the sign. Neither NaN nor the negative zero has such a form.
-#[inline(always)]
-#[must_use]
-pub const fn is_ordered_score(number: u64) -> bool {
-    const SIGN: u64 = 1 << 63;
-    const LEAST: u64 = !f64::NEG_INFINITY.to_bits();
-    const RANGE: u64 = (f64::INFINITY.to_bits() | SIGN) - LEAST;
-    number.wrapping_sub(LEAST) <= RANGE && number != !SIGN
 }
 
 impl Keys<'_> {
@@ -388,7 +377,7 @@ impl Keys<'_> {
         let taken = match self.form {
             KeyForm::Number => self.pieces.short_keys::<8>(self.most, |_| true, &mut take),
             KeyForm::NumberAndScore => {
-                let is_right = |&[_, _, _, _, _, _, _, _, score @ ..]: &[u8; 16]| is_ordered_score(u64::from_be_bytes(score));
+                let is_right = |&[_, _, _, _, _, _, _, _, score @ ..]: &[u8; 16]| ordered_score::is_one(u64::from_be_bytes(score));
                 self.pieces.short_keys::<16>(self.most, is_right, &mut take)
             }
         };
@@ -434,8 +423,11 @@ pub fn lend_lots<'r, T: Copy>(
             flow
         })?;
         *left = left.saturating_sub(some - some_left);
-        if rest.is_continue() || flow.is_break() || *left == 0 {
-            return Ok(if *left == 0 { ControlFlow::Break(()) } else { rest });
+        if flow.is_break() || *left == 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        if rest.is_continue() {
+            return Ok(rest);
         }
     }
 }

@@ -218,29 +218,34 @@ impl Reply {
         // As u64 there is no sum that overflows.
         let lengths = rows.iter().map(|row| strings(row).iter().map(|string| u64::try_from(string.len()).unwrap_or(u64::MAX)).sum::<u64>());
         let lengths = usize::try_from(lengths.sum::<u64>()).unwrap_or(usize::MAX);
-        let (start, most) = (self.bytes.len(), lengths.saturating_add(rows.len().saturating_mul(N * MAX_FRAME_BYTES)));
-        self.make_room(most);
-        self.bytes.resize(start.saturating_add(most), 0);
-        let mut room = self.bytes.get_mut(start..).unwrap_or_default();
-        'all: for row in rows {
-            for string in strings(row) {
-                // There is room for all of them.
-                let Some(behind) = framed_into(std::mem::take(&mut room), string) else { break 'all };
-                room = behind;
+        self.fill(lengths.saturating_add(rows.len().saturating_mul(N * MAX_FRAME_BYTES)), |mut room| {
+            'all: for row in rows {
+                for string in strings(row) {
+                    // There is room for all of them.
+                    let Some(behind) = framed_into(std::mem::take(&mut room), string) else { break 'all };
+                    room = behind;
+                }
             }
-        }
-        let left = room.len();
-        self.bytes.truncate(self.bytes.len().saturating_sub(left));
+            ((), room.len())
+        });
     }
 
     /// The bulk strings that `fill` pushes, `most` of them at most. Returns what it returns.
     pub fn short_bulks<R>(&mut self, most: usize, fill: impl FnOnce(&mut ShortBulks<'_>) -> R) -> R {
-        let (start, most) = (self.bytes.len(), most.saturating_mul(SHORT_BULK_BYTES));
+        self.fill(most.saturating_mul(SHORT_BULK_BYTES), |room| {
+            let mut bulks = ShortBulks { room };
+            let done = fill(&mut bulks);
+            (done, bulks.room.len())
+        })
+    }
+
+    /// Appends what `write` puts at the head of so many zeros. It returns how many of them it has left, with what this returns.
+    #[inline(always)]
+    fn fill<R>(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> (R, usize)) -> R {
+        let start = self.bytes.len();
         self.make_room(most);
         self.bytes.resize(start.saturating_add(most), 0);
-        let mut bulks = ShortBulks { room: self.bytes.get_mut(start..).unwrap_or_default() };
-        let done = fill(&mut bulks);
-        let left = bulks.room.len();
+        let (done, left) = write(self.bytes.get_mut(start..).unwrap_or_default());
         self.bytes.truncate(self.bytes.len().saturating_sub(left));
         done
     }

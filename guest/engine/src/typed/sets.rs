@@ -107,7 +107,7 @@ impl Action {
             }
             Self::Count => Outcome::Count(sets::len(db, at)?),
             Self::Pop(count) => {
-                sets::pop(db, at, *count, &mut |members| members.iter().for_each(|member| list.push(member)))?;
+                sets::pop(db, at, *count, &mut |members| members.rows().iter().for_each(|member| list.push(member)))?;
                 Outcome::List(list)
             }
             Self::Random(draw) => {

@@ -132,10 +132,10 @@ pub fn random(db: &mut Db, at: &KeyAt, draw: Draw, mut visit: impl FnMut(&[u8]))
 ///
 /// # Errors
 /// See the module.
-pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[&[u8]])) -> Result<()> {
+pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
     let Some((old, set)) = db.find_counted(at, Kind::Set)? else { return Ok(()) };
     if count >= set.count && count > MAX_REMOVED_SINGLY {
-        each(db, at, &mut |members| visit(members.rows()))?;
+        each(db, at, visit)?;
         db.notify(Classes::SET, SPOP, at);
         return db.delete(at, &old);
     }
@@ -143,7 +143,7 @@ pub fn pop(db: &mut Db, at: &KeyAt, count: u64, visit: &mut dyn FnMut(&[&[u8]]))
     let mut popped = Vec::new();
     draw::records(db, &Urn { records: &records, total: set.count, only: None, seek: None }, Draw::Distinct(count), &mut |record| {
         let member = layout.decode_member(&record.key)?;
-        visit(&[&member]);
+        visit(Lot::Rows(&[&member]));
         // A copy: a slice would keep the whole page that it came with.
         popped.push(Bytes::copy_from_slice(&member));
         Ok(())

@@ -5,6 +5,7 @@ use crate::command::Context;
 use crate::command::options::{integer, is_word, length};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
+use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
 use crate::types::set_algebra::{self, Members, Operation};
 use bytes::Bytes;
@@ -26,7 +27,7 @@ fn show(context: &mut Context, reply: &mut Reply, operation: Operation) -> Resul
     set_of(reply, |some| {
         let mut members = Members::new(&mut context.db, operation, &keys)?;
         while let Some(next) = members.next(&mut context.db)? {
-            some(&[&next]);
+            some(Lot::Rows(&[&next]));
         }
         Ok(())
     })

@@ -8,7 +8,7 @@ use super::keyspec::KeySpec;
 use super::options::length;
 use super::parts::Parts;
 use super::scan;
-use super::{Command, Context, Group};
+use super::{Command, Context, Group, reply_members};
 use crate::error::Result;
 use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
@@ -107,19 +107,7 @@ fn are_members(context: &mut Context) -> Result<Vec<bool>> {
 
 fn smembers(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    let header = reply.deferred();
-    let mut len = 0;
-    sets::each(&mut context.db, &at, &mut |some| {
-        len += match some {
-            Lot::Keys(keys) => reply.short_bulks(keys.most(), |bulks| keys.take_short(|member| bulks.push(member))),
-            Lot::Rows(some) => {
-                reply.bulks(some, |member| [member]);
-                some.len()
-            }
-        };
-    })?;
-    reply.end_set(header, len);
-    Ok(())
+    set_of(reply, |some| sets::each(&mut context.db, &at, some))
 }
 
 fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -140,13 +128,10 @@ fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 /// Appends a set of the members that `members` hands over, some at a time.
-fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(&[&[u8]])) -> Result<()>) -> Result<()> {
+fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()>) -> Result<()> {
     let header = reply.deferred();
     let mut len = 0;
-    members(&mut |some| {
-        reply.bulks(some, |member| [member]);
-        len += some.len();
-    })?;
+    members(&mut |some| len += reply_members(reply, some, |member| member))?;
     reply.end_set(header, len);
     Ok(())
 }

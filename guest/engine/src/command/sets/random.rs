@@ -19,7 +19,7 @@ pub fn spop(context: &mut Context, reply: &mut Reply) -> Result<()> {
         return set_of(reply, |some| sets::pop(&mut context.db, &at, count, some));
     }
     let mut popped = None;
-    sets::pop(&mut context.db, &at, 1, &mut |members| popped = members.first().map(|member| member.to_vec()))?;
+    sets::pop(&mut context.db, &at, 1, &mut |members| popped = members.rows().first().map(|member| member.to_vec()))?;
     reply_value(reply, popped.as_deref());
     Ok(())
 }

@@ -1,10 +1,9 @@
 //! Commands on ranges: by rank, by score, by member.
 
 use super::{Shape, bounds};
-use crate::command::Context;
 use crate::command::options::{integer, is_word, length};
+use crate::command::{Context, reply_members};
 use crate::error::{Error, Result, texts};
-use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
 use crate::store::Direction;
 use crate::types::sorted_sets;
@@ -76,15 +75,12 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
     let header = reply.deferred();
     let mut members = 0;
     ranges::each(&mut context.db, &at, &selection, |some| {
-        members += match (shape, some) {
-            (Shape::Members, Lot::Keys(keys)) => reply.short_bulks(keys.most(), |bulks| keys.take_short(|member| bulks.push(member))),
-            (Shape::Members, Lot::Rows(some)) => {
-                reply.bulks(some, |(member, _)| [member]);
-                some.len()
-            }
-            (_, some) => {
-                some.rows().iter().for_each(|(member, score)| shape.append(reply, member, *score));
-                some.rows().len()
+        members += match shape {
+            Shape::Members => reply_members(reply, some, |(member, _)| member),
+            _ => {
+                let rows = some.rows();
+                rows.iter().for_each(|(member, score)| shape.append(reply, member, *score));
+                rows.len()
             }
         };
     })?;

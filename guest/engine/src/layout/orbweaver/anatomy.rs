@@ -3,7 +3,7 @@
 use super::records::{self, system_key};
 use super::{Orbweaver, field_expiry, keyspace};
 use crate::layout::anatomy::{Anatomy, Walk, shown};
-use crate::layout::{KeyAt, Kind, Meta, RecordRange};
+use crate::layout::{KeyAt, Kind, Meta, RecordRange, ordered_score};
 use crate::store::KeyRange;
 
 impl Orbweaver {
@@ -298,8 +298,8 @@ fn index(index: u64) -> String {
 }
 
 fn ordered_score(ordered: u64) -> String {
-    let score = records::decode_ordered_score(ordered);
-    if records::encode_ordered_score(score) == ordered { exact_score(score) } else { "not the ordered form of a score".to_owned() }
+    let score = ordered_score::decode(ordered);
+    if ordered_score::encode(score) == ordered { exact_score(score) } else { "not the ordered form of a score".to_owned() }
 }
 
 fn exact_score(score: f64) -> String {

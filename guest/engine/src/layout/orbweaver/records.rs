@@ -4,8 +4,8 @@ use crate::arena;
 use crate::codec::{Flaw, Reader};
 use crate::layout::field_expiry::FieldExpiries;
 use crate::layout::lists::ListHead;
+use crate::layout::ordered_score;
 use crate::layout::ranks::MAX_LEVELS;
-use crate::layout::records::is_ordered_score;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -49,8 +49,6 @@ pub const FIELD_EXPIRES: u8 = 0x01;
 
 /// The value of a score record whose exact score is -0.
 pub const NEGATIVE_ZERO: &[u8] = &[1];
-/// The sign bit of a double.
-const SIGN: u64 = 1 << 63;
 
 /// Index of the first element of a list that is made by appending: there is as much room before it as behind.
 pub const FIRST_INDEX: u64 = 1 << 63;
@@ -224,18 +222,6 @@ pub fn split_field_value(value: &[u8]) -> Result<(Option<u64>, &[u8]), Flaw> {
     }
 }
 
-/// The number by which scores are ordered: as unsigned numbers these stand in the order of the scores. Both zeros have the same
-/// one. Negative scores have all their bits flipped, the others the sign bit alone.
-pub fn encode_ordered_score(score: f64) -> u64 {
-    let bits = if score == 0.0 { 0 } else { score.to_bits() };
-    if bits & SIGN == 0 { bits | SIGN } else { !bits }
-}
-
-/// The inverse of [`encode_ordered_score`]; zero is the positive one.
-pub fn decode_ordered_score(ordered: u64) -> f64 {
-    f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })
-}
-
 /// `score f64`: the value of a sorted set's member. Never NaN.
 pub fn encode_score(score: f64) -> Bytes {
     arena::join([&score.to_bits().to_be_bytes()])
@@ -251,7 +237,7 @@ pub fn decode_score(value: &Bytes) -> Result<f64, Flaw> {
 
 /// Key and value of a score record: `version u64 | ordered score u64 | member` -> empty, or [`NEGATIVE_ZERO`].
 pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) {
-    let key = arena::join([&version.to_be_bytes(), &encode_ordered_score(score).to_be_bytes(), member]);
+    let key = arena::join([&version.to_be_bytes(), &ordered_score::encode(score).to_be_bytes(), member]);
     let is_negative_zero = score == 0.0 && score.is_sign_negative();
     (key, Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
 }
@@ -265,9 +251,9 @@ pub fn decode_scored(key: &Bytes, value: &Bytes) -> Result<(u64, f64, Bytes), Fl
 pub fn split_scored<'k>(key: &'k [u8], value: &[u8]) -> Result<(u64, f64, &'k [u8]), Flaw> {
     let (version, rest) = split_sub_key(key)?;
     let (ordered, member) = split_u64(rest, 8, "a score is cut short")?;
-    let score = decode_ordered_score(ordered);
+    let score = ordered_score::decode(ordered);
     // The negative zero has the positive one's form.
-    if !is_ordered_score(ordered) {
+    if !ordered_score::is_one(ordered) {
         return Err(Flaw { offset: 8, what: "not the ordered form of a score" });
     }
     let exact = match value {
@@ -445,15 +431,15 @@ mod tests {
     #[test]
     fn numbers_are_ordered_scores_where_a_score_has_that_form() {
         let scores = [f64::NEG_INFINITY, f64::MIN, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, f64::MAX, f64::INFINITY];
-        let edges = scores.into_iter().map(encode_ordered_score).chain([0, u64::MAX, SIGN]);
+        let edges = scores.into_iter().map(ordered_score::encode).chain([0, u64::MAX, 1 << 63]);
         let numbers: Vec<u64> = edges.flat_map(|edge| [edge.wrapping_sub(1), edge, edge.wrapping_add(1)]).collect();
-        assert!(scores.map(encode_ordered_score).into_iter().all(is_ordered_score));
-        assert!(!numbers.iter().copied().all(is_ordered_score));
+        assert!(scores.map(ordered_score::encode).into_iter().all(ordered_score::is_one));
+        assert!(!numbers.iter().copied().all(ordered_score::is_one));
         for number in numbers {
-            let score = decode_ordered_score(number);
-            let is_score = !score.is_nan() && encode_ordered_score(score) == number;
+            let score = ordered_score::decode(number);
+            let is_score = !score.is_nan() && ordered_score::encode(score) == number;
             let key = [&7_u64.to_be_bytes()[..], &number.to_be_bytes(), b"member"].concat();
-            assert_eq!([is_ordered_score(number), split_scored(&key, b"").is_ok()], [is_score; 2], "{number:x}");
+            assert_eq!([ordered_score::is_one(number), split_scored(&key, b"").is_ok()], [is_score; 2], "{number:x}");
         }
     }
 
@@ -615,9 +601,9 @@ mod tests {
             let numbers: Vec<f64> = edges.into_iter().chain([a, b, f64::from_bits(a.to_bits() ^ 1)]).filter(|number| !number.is_nan()).collect();
             for &x in &numbers {
                 for &y in &numbers {
-                    let ordered = encode_ordered_score(x).cmp(&encode_ordered_score(y));
+                    let ordered = ordered_score::encode(x).cmp(&ordered_score::encode(y));
                     proptest::prop_assert_eq!(Some(ordered), x.partial_cmp(&y));
-                    proptest::prop_assert_eq!(decode_ordered_score(encode_ordered_score(x)), x);
+                    proptest::prop_assert_eq!(ordered_score::decode(ordered_score::encode(x)), x);
                 }
             }
         }
