@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let guest = out.join("guest");
     std::fs::write(out.join("orbweaver.wasm"), orbweaver_component::build(workspace, &guest)?)?;
     // What runs here has deadlines.
-    let checked = orbweaver_component::module_with_checks(&guest)?;
+    let checked = orbweaver_component::module_with_hints(workspace, &guest)?;
     std::fs::write(out.join("checked.wasm"), &checked)?;
 
     let engine = wasmtime::Engine::new(config::config().target(&env::var("TARGET")?)?)?;

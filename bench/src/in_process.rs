@@ -99,17 +99,16 @@ impl Subject {
 
     /// Runs requests in one call.
     pub fn exchange(&mut self, input: &Bytes) -> Result<()> {
-        let output = match self {
-            Self::Raw(_) => return Ok(()),
+        match self {
+            Self::Raw(_) => Ok(()),
             Self::Native(engine, _) => {
                 let outcome = engine.exchange(&[Delivery { connection: 1, input: input.clone() }]);
-                outcome.answers.into_iter().next().map(|answer| answer.output).unwrap_or_default()
+                succeeded(outcome.answers.first().map_or(&[], |answer| answer.output.as_slice()))
             }
-            Self::Component(orbweaver) => orbweaver.exchange(&[runtime::Delivery { connection: 1, input }])?.output,
-        };
-        // The first reply tells enough, and costs nothing to look at.
-        ensure!(output.first().is_some_and(|&byte| byte != b'-'), "a command failed: {}", output.escape_ascii());
-        Ok(())
+            Self::Component(orbweaver) => {
+                orbweaver.exchange_lent(&[runtime::Delivery { connection: 1, input }], |outcome| succeeded(outcome.output))?
+            }
+        }
     }
 
     /// Makes what these runs of an operation find.
@@ -173,6 +172,12 @@ impl Subject {
             calls: calls as f64 / count,
         })
     }
+}
+
+/// Whether the first command has succeeded: it tells enough, and costs nothing to look at.
+fn succeeded(replies: &[u8]) -> Result<()> {
+    ensure!(replies.first().is_some_and(|&byte| byte != b'-'), "a command failed: {}", replies.escape_ascii());
+    Ok(())
 }
 
 fn store(dir: &Path) -> Result<RocksStore> {

@@ -42,7 +42,10 @@ fn main() -> Result<()> {
         return stores::run();
     }
     if let Some(folder) = &options.train {
-        return training::run(folder);
+        return training::count_in_source(folder);
+    }
+    if let Some(folder) = &options.train_branches {
+        return training::count_in_module(folder);
     }
     let operations = options.operations()?;
     if let Some((operation, pipeline)) = options.flame()? {

@@ -79,6 +79,10 @@ pub struct Options {
     #[arg(long, value_name = "DIR", hide = true)]
     pub train: Option<PathBuf>,
 
+    /// Count what runs of the component's module instead, into this folder; `cargo xtask profile` says it
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub train_branches: Option<PathBuf>,
+
     /// Only these operations, by their commands, in process and over sockets
     #[arg(long, value_name = "COMMANDS", value_delimiter = ',')]
     only: Vec<String>,

@@ -8,6 +8,7 @@ use crate::progress;
 use crate::workload::{Fill, OPERATIONS, Operation};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use orbweaver::runtime::{Component, Delivery, Orbweaver};
+use orbweaver_component::hints;
 use orbweaver_engine::layout::NAMES;
 use orbweaver_engine::store::MemoryStore;
 use orbweaver_tests::client::encode_command;
@@ -25,20 +26,49 @@ const CLIENTS: u64 = 50;
 /// What one step of a dump, a check or a sweep may take.
 const BUDGET: u32 = 1000;
 
-/// Builds a component that counts, in the folder `to`, and writes there what its instances have counted, a file each.
-pub fn run(to: &Path) -> Result<()> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the package stands in a workspace")?;
-    let wasm = orbweaver_component::build_counting(workspace, &to.join("target")).map_err(|error| anyhow!("{error}"))?;
+/// Builds a component that counts its branches, in the folder `to`, and writes there what its instances have counted, a file each.
+pub fn count_in_source(to: &Path) -> Result<()> {
+    let wasm = orbweaver_component::build_counting(workspace()?, &to.join("target")).map_err(for_people)?;
     let component = Component::compile(&wasm).map_err(|error| anyhow!("{error:#}"))?;
+    train(&component, |name, trainee| trainee.write(&to.join(format!("{}.profraw", name.replace(' ', "-")))))
+}
+
+/// Builds the component in the folder `to`, has the module that hosts run count how often each piece of it runs, and writes that to
+/// `component.branches`.
+pub fn count_in_module(to: &Path) -> Result<()> {
+    let target = to.join("target");
+    orbweaver_component::build(workspace()?, &target).map_err(for_people)?;
+    let module = orbweaver_component::module_with_checks(&target).map_err(for_people)?;
+    let component = Component::compile_module(&hints::with_counts(&module).map_err(for_people)?).map_err(|error| anyhow!("{error:#}"))?;
+    let mut sums = Vec::new();
+    train(&component, |_, mut trainee| {
+        let counts = trainee.0.memory(hints::COUNTS).context("the module counts nothing")?.as_chunks().0;
+        sums.resize(counts.len(), 0_u64);
+        sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum = sum.saturating_add(u64::from_le_bytes(count)));
+        Ok(())
+    })?;
+    Ok(fs::write(to.join("component.branches"), hints::profile(&module, &sums).map_err(for_people)?)?)
+}
+
+fn workspace() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the package stands in a workspace")
+}
+
+fn for_people(error: Box<dyn std::error::Error>) -> anyhow::Error {
+    anyhow!("{error}")
+}
+
+/// Runs everything through instances of a component, and hands each of them over.
+fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result<()>) -> Result<()> {
     let bar = progress::bar("training", OPERATIONS.len() + NAMES.len());
     for operation in OPERATIONS {
         bar.set_message(operation.name);
-        measured(&component, operation)?.write(&to.join(format!("{}.profraw", operation.name.replace(' ', "-"))))?;
+        counted(operation.name, measured(component, operation)?)?;
         bar.inc(1);
     }
     for layout in NAMES {
         bar.set_message(layout);
-        every_command(&component, layout)?.write(&to.join(format!("layout-{layout}.profraw")))?;
+        counted(&format!("layout-{layout}"), every_command(component, layout)?)?;
         bar.inc(1);
     }
     Ok(())

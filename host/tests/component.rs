@@ -57,3 +57,22 @@ fn the_profile_for_the_compiler_was_counted_with_the_names_that_functions_have()
         assert_eq!(own, crates(&profile, crate_name), "{crate_name}: {why}");
     }
 }
+
+#[test]
+fn what_the_module_that_runs_has_counted_is_told_of_most_of_its_functions() {
+    let module = std::fs::read(concat!(env!("OUT_DIR"), "/checked.wasm")).unwrap();
+    let (mut functions, mut told) = (0, 0);
+    for payload in wasmparser::Parser::new(0).parse_all(&module) {
+        match payload.unwrap() {
+            wasmparser::Payload::CodeSectionStart { count, .. } => functions = count,
+            wasmparser::Payload::CustomSection(section) => {
+                if let wasmparser::KnownCustom::BranchHints(hints) = section.as_known() {
+                    told = hints.count();
+                }
+            }
+            _ => {}
+        }
+    }
+    // Of a third all is small, or nothing is rare, and a tenth never runs.
+    assert!(told * 3 > functions, "{told} of {functions}: too much has changed since they were counted: cargo xtask profile");
+}

@@ -1,7 +1,7 @@
 //! The component under wasmtime: exchanges, traps and what survives them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use orbweaver::runtime::{BLOCKED, Builder, Component, Delivery, Orbweaver, Outcome};
+use orbweaver::runtime::{Answer, BLOCKED, Builder, Component, Delivery, Orbweaver, Outcome};
 use orbweaver::stores::rocksdb::{RocksOptions, RocksStore};
 use orbweaver_engine::resp::Value;
 use orbweaver_engine::store::MemoryStore;
@@ -50,6 +50,23 @@ fn connections_share_a_call_and_keep_their_own_replies() {
     let mut orbweaver = open(&MemoryStore::new(), Orbweaver::builder());
     let replies = exchange(&mut orbweaver, &[(1, "SET k 1\nINCR k"), (2, "INCR k"), (3, "GET missing")]);
     assert_eq!(replies, [("+OK :2".into(), false), (":3".into(), false), ("$-1".into(), false)]);
+}
+
+#[test]
+fn replies_that_are_lent_are_those_that_are_given() {
+    let mut orbweaver = open(&MemoryStore::new(), with_panics());
+    assert_eq!(one(&mut orbweaver, 1, &format!("SET k {}", "v".repeat(10_000))), "+OK");
+    // One call, several of them, and one that ends in a trap.
+    for input in ["GET k\r\n".repeat(3), "GET k\r\nPING\r\n".repeat(1000), "DEBUG PANIC\r\n".to_owned()] {
+        let deliveries = [Delivery { connection: 1, input: input.as_bytes() }, Delivery { connection: 2, input: b"PING\r\n" }];
+        let shown = |replies: &mut dyn Iterator<Item = (&Answer, &[u8])>| {
+            replies.map(|(answer, reply)| (answer.connection, answer.consumed, answer.close, reply.to_vec())).collect::<Vec<_>>()
+        };
+        let given = orbweaver.exchange(&deliveries).map(|outcome| shown(&mut outcome.replies())).unwrap();
+        let lent = orbweaver.exchange_lent(&deliveries, |outcome| shown(&mut outcome.replies())).unwrap();
+        assert_eq!(lent.len(), 2);
+        assert!(lent == given, "{}", &input[..20.min(input.len())]);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What an exchange takes and what it comes to, and how several calls become one.
 
 use super::canonical::size;
+use super::instance::Held;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -37,13 +38,13 @@ pub(super) fn first_of<'a>(mut room: usize, deliveries: impl Iterator<Item = Del
     deliveries.take_while(has_room).collect()
 }
 
-/// What an exchange came to.
+/// What an exchange came to; its replies are `O`.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct Outcome<O = Vec<u8>> {
     /// One answer for each delivery, in their order, and behind them answers to other connections.
     pub answers: Vec<Answer>,
     /// All replies, one behind the other; each answer's end where its [`Answer::end`] says.
-    pub output: Vec<u8>,
+    pub output: O,
     /// After how many milliseconds the first wait of a blocking command ends: there should be an exchange then, if only without
     /// deliveries.
     pub wake_after_ms: Option<u64>,
@@ -53,23 +54,39 @@ pub struct Outcome {
     pub for_peers: Vec<u8>,
 }
 
-impl Outcome {
+impl<O: AsRef<[u8]>> Outcome<O> {
     /// Each answer with the bytes that are to be sent for it.
     pub fn replies(&self) -> impl Iterator<Item = (&Answer, &[u8])> {
-        let mut start = 0;
+        let (output, mut start) = (self.output.as_ref(), 0);
         self.answers.iter().map(move |answer| {
-            let end = size(answer.end).clamp(start, self.output.len());
-            let reply = self.output.get(start..end).unwrap_or_default();
+            let end = size(answer.end).clamp(start, output.len());
+            let reply = output.get(start..end).unwrap_or_default();
             start = end;
             (answer, reply)
         })
     }
+}
 
+impl<O> Outcome<O> {
     /// How many bytes of input were run.
     pub(super) fn consumed(&self) -> usize {
         self.answers.iter().map(|answer| size(answer.consumed)).fold(0, usize::saturating_add)
     }
 
+    /// The replies apart from the rest.
+    pub(super) fn split(self) -> (Outcome<()>, O) {
+        let Self { answers, output, wake_after_ms, shutdown, for_peers } = self;
+        (Outcome { answers, output: (), wake_after_ms, shutdown, for_peers }, output)
+    }
+
+    /// The same with these replies.
+    pub(super) fn with<P>(self, output: P) -> Outcome<P> {
+        let Self { answers, output: _, wake_after_ms, shutdown, for_peers } = self;
+        Outcome { answers, output, wake_after_ms, shutdown, for_peers }
+    }
+}
+
+impl Outcome {
     /// The answers to these deliveries in their order, and behind them the other ones.
     pub(super) fn in_the_order_of(&self, deliveries: &[Delivery<'_>]) -> Self {
         let (wake_after_ms, shutdown, for_peers) = (self.wake_after_ms, self.shutdown, self.for_peers.clone());
@@ -85,6 +102,27 @@ impl Outcome {
         pieces.iter().for_each(|piece| self.output.extend_from_slice(piece));
         answer.end = u32::try_from(self.output.len()).unwrap_or(u32::MAX);
         self.answers.push(answer);
+    }
+}
+
+/// The replies of an exchange, wherever they are.
+pub(super) enum Replies {
+    /// In the component's memory, until its next call.
+    Held(Held),
+    Taken(Vec<u8>),
+}
+
+impl From<Outcome<Held>> for Outcome<Replies> {
+    fn from(outcome: Outcome<Held>) -> Self {
+        let (outcome, held) = outcome.split();
+        outcome.with(Replies::Held(held))
+    }
+}
+
+impl From<Outcome> for Outcome<Replies> {
+    fn from(outcome: Outcome) -> Self {
+        let (outcome, replies) = outcome.split();
+        outcome.with(Replies::Taken(replies))
     }
 }
 

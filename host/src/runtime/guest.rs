@@ -3,7 +3,7 @@
 use super::canonical::{aligned, size, word};
 use super::imports::State;
 use super::shelves::Shelves;
-use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContextMut, TypedFunc, format_err};
+use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContext, StoreContextMut, TypedFunc, format_err};
 
 /// What the canonical ABI asks of every component, and what ours has besides.
 pub struct Abi {
@@ -23,6 +23,11 @@ impl Abi {
             None => None,
         };
         Ok(Self { memory, realloc, shelves })
+    }
+
+    /// The component's memory, to look at.
+    pub fn memory<'m>(&self, wasm: impl Into<StoreContext<'m, State>>) -> &'m [u8] {
+        self.memory.data(wasm)
     }
 }
 

@@ -1,8 +1,9 @@
 //! One instance of the component: its memory, its deadline, and calls that may end in a trap.
 
-use super::bindings::exports::orbweaver::engine::resp::{Answer, Deliveries, Outcome};
-use super::canonical::{Canonical, Flat, Lift, Lower, Place, Shape, aligned, placed, size, word};
+use super::bindings::exports::orbweaver::engine::resp::{self, Answer, Deliveries};
+use super::canonical::{Canonical, Flat, Lift, Lower, Place, Shape, aligned, piece, placed, size, word};
 use super::component::Component;
+use super::exchange::Outcome;
 use super::exports::export;
 use super::guest::{Abi, Guest};
 use super::imports::State;
@@ -112,10 +113,21 @@ impl Instance {
         self.try_call(name, params).map_err(|trap| self.trapped(&trap))
     }
 
-    /// Calls `resp.exchange-at`, as [`Instance::call`] would do it, but in less time.
-    pub fn exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Result<Outcome, CallError> {
+    /// Calls `resp.exchange-at`, as [`Instance::call`] would do it, but in less time, and leaves the replies where they are.
+    pub fn exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Result<Outcome<Held>, CallError> {
         self.begin();
         self.try_exchange_at(now_us, input, whose).map_err(|trap| self.trapped(&trap))
+    }
+
+    /// The replies of an exchange.
+    pub fn replies(&self, held: &Held) -> Result<&[u8], CallError> {
+        let memory = self.wasm.data().abi.as_ref().map_or(&[][..], |abi| abi.memory(&self.wasm));
+        piece(memory, size(held.output), held.output_bytes).map_err(|error| CallError::Trapped(error.to_string()))
+    }
+
+    /// Frees what an exchange came to. After an error the instance is to be replaced.
+    pub fn let_go(&mut self, held: &Held) -> Result<(), CallError> {
+        self.try_let_go(held).map_err(|trap| self.trapped(&trap))
     }
 
     fn begin(&mut self) {
@@ -153,7 +165,7 @@ impl Instance {
         Ok(answer)
     }
 
-    fn try_exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Called<Outcome> {
+    fn try_exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Called<Outcome<Held>> {
         let mut guest = Guest::of(self.wasm.as_context_mut())?;
         let length = input.iter().map(|piece| piece.len()).sum();
         let at = guest.allocate(length, 1)?;
@@ -171,15 +183,22 @@ impl Instance {
         };
         let begun = self.wasm.data_mut().begin_ahead();
         let (is_begun, epoch) = (begun.is_some().into(), begun.unwrap_or_default());
-        let (exchange_at, post) = &self.exchange_at;
-        let outcome = exchange_at.call(&mut self.wasm, (now_us, is_begun, epoch, word(at)?, word(length)?, case, first, second))?;
-        let mut guest = Guest::of(self.wasm.as_context_mut())?;
-        let place = aligned(size(outcome), Outcome::SHAPE.align)?;
-        let lifted = Outcome::lift(guest.memory(), place)?;
-        if !freed(&mut guest, &lifted, place)? {
-            post.call(&mut self.wasm, outcome)?;
+        let outcome = self.exchange_at.0.call(&mut self.wasm, (now_us, is_begun, epoch, word(at)?, word(length)?, case, first, second))?;
+        lift_held(Guest::of(self.wasm.as_context_mut())?.memory(), outcome)
+    }
+
+    fn try_let_go(&mut self, held: &Held) -> Called<()> {
+        let blocks = [(held.answers, held.answers_bytes), (held.output, held.output_bytes)];
+        if held.is_two_lists && Guest::of(self.wasm.as_context_mut())?.keep(blocks) {
+            return Ok(());
         }
-        Ok(lifted)
+        self.exchange_at.1.call(&mut self.wasm, held.outcome)
+    }
+
+    /// A memory that the module exports.
+    pub fn memory(&mut self, name: &str) -> Option<&[u8]> {
+        let memory = self.exports.get_memory(&mut self.wasm, name)?;
+        Some(memory.data(&self.wasm))
     }
 
     /// What belongs to the instance.
@@ -203,6 +222,18 @@ impl Instance {
         state.store.rollback();
         state
     }
+}
+
+/// Where the component has put the replies of an exchange, and whose they are; to be [let go](Instance::let_go) before the next call.
+pub struct Held {
+    /// The outcome.
+    outcome: u32,
+    answers: u32,
+    answers_bytes: usize,
+    output: u32,
+    output_bytes: usize,
+    /// There is nothing but these two.
+    is_two_lists: bool,
 }
 
 /// What an export returns: nothing, or something that lies in memory.
@@ -234,16 +265,26 @@ impl<T: Lift, E: Lift> Returned for Result<T, E> {
     }
 }
 
-/// Frees what an outcome at this place consists of, without a call, where that is two small lists: replies, and whose they are.
-fn freed(guest: &mut Guest<'_>, outcome: &Outcome, place: usize) -> Called<bool> {
-    if !outcome.for_peers.is_empty() || outcome.answers.iter().any(|answer| answer.state.is_some()) {
-        return Ok(false);
-    }
-    // The first two fields.
-    let mut fields = Place::at(place);
-    let answers = u32::lift(guest.memory(), fields.of::<Vec<Answer>>())?;
-    let output = u32::lift(guest.memory(), fields.of::<Vec<u8>>())?;
-    Ok(guest.keep([(answers, outcome.answers.len().saturating_mul(Answer::SHAPE.size)), (output, outcome.output.len())]))
+/// The outcome that the component has put at this address: the fields of `resp.outcome`, in their order.
+fn lift_held(memory: &[u8], outcome: u32) -> Called<Outcome<Held>> {
+    let mut fields = Place::at(aligned(size(outcome), resp::Outcome::SHAPE.align)?);
+    let at = fields.of::<Vec<Answer>>();
+    let (first, answers): (_, Vec<Answer>) = (u32::lift(memory, at)?, Lift::lift(memory, at)?);
+    let at = fields.of::<Vec<u8>>();
+    let (output, output_bytes) = (u32::lift(memory, at)?, size(u32::lift(memory, at + 4)?));
+    piece(memory, size(output), output_bytes)?;
+    let wake_after_ms = Lift::lift(memory, fields.of::<Option<u64>>())?;
+    let shutdown = Lift::lift(memory, fields.of::<bool>())?;
+    let for_peers: Vec<u8> = Lift::lift(memory, fields.of::<Vec<u8>>())?;
+    let held = Held {
+        outcome,
+        answers: first,
+        answers_bytes: answers.len().saturating_mul(Answer::SHAPE.size),
+        output,
+        output_bytes,
+        is_two_lists: for_peers.is_empty() && answers.iter().all(|answer| answer.state.is_none()),
+    };
+    Ok(Outcome { answers, output: held, wake_after_ms, shutdown, for_peers })
 }
 
 /// The name of what frees an export's answer.
@@ -267,7 +308,7 @@ fn instantiate(component: &Component, wasm: &mut wasmtime::Store<State>) -> Call
     let exports = component.instance_pre.instantiate(&mut *wasm)?;
     wasm.data_mut().abi = Some(Abi::of(exports, &mut *wasm)?);
     let name = export!(
-        orbweaver_engine_resp, "resp", call_exchange_at, "exchange-at", (now_us: u64, begun: Option<u64>, input: &[u8], whose: &Deliveries) -> Outcome
+        orbweaver_engine_resp, "resp", call_exchange_at, "exchange-at", (now_us: u64, begun: Option<u64>, input: &[u8], whose: &Deliveries) -> resp::Outcome
     );
     let exchange_at = exports.get_typed_func(&mut *wasm, name)?;
     let post = exports.get_typed_func(&mut *wasm, &post_of(name))?;

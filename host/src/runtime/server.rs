@@ -3,9 +3,9 @@
 use super::bindings::exports::orbweaver::engine::{maintenance, resp};
 use super::builder::Builder;
 use super::component::Component;
-use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome, Unsettled, first_of};
+use super::exchange::{Answer, BLOCKED, Delivery, Joined, Outcome, Replies, Unsettled, first_of};
 use super::imports::State;
-use super::instance::{CallError, Instance, Options};
+use super::instance::{CallError, Held, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
@@ -119,6 +119,12 @@ impl Orbweaver {
         self.instance.as_ref().map_or(0, Instance::crossings)
     }
 
+    /// A memory that the module exports, of which there is one besides the component's own where it [counts](Component::compile_module).
+    #[must_use]
+    pub fn memory(&mut self, name: &str) -> Option<&[u8]> {
+        self.instance.as_mut()?.memory(name)
+    }
+
     /// Announces a connection. See `resp.connect` in `wit/engine`.
     ///
     /// # Errors
@@ -178,10 +184,20 @@ impl Orbweaver {
     /// # Errors
     /// Only where the instance was lost and no other can be made: nothing can be said of the deliveries then.
     pub fn exchange(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
-        let (outcome, unsettled) = self.exchange_ahead(deliveries, false);
-        match self.settle(unsettled)? {
-            Some(instead) => Ok(instead),
-            None => outcome,
+        let outcome = self.exchange_settled(deliveries)?;
+        self.take(outcome)
+    }
+
+    /// As [`Orbweaver::exchange`], with the replies lent to `read`: they are not copied out of the component's memory, unless they took
+    /// several calls.
+    ///
+    /// # Errors
+    /// As [`Orbweaver::exchange`]; then `read` is not called.
+    pub fn exchange_lent<T>(&mut self, deliveries: &[Delivery<'_>], read: impl FnOnce(Outcome<&[u8]>) -> T) -> Result<T, CallError> {
+        let (outcome, replies) = self.exchange_settled(deliveries)?.split();
+        match replies {
+            Replies::Held(held) => self.lend(&held, |replies| read(outcome.with(replies))),
+            Replies::Taken(replies) => Ok(read(outcome.with(replies.as_slice()))),
         }
     }
 
@@ -190,6 +206,20 @@ impl Orbweaver {
     /// one. `more_follow`: one will be, so that this one's last commits need not be waited for either. Other connections are those that have delivered
     /// nothing to this one, and are not answered by it: the engine does not run a request again that it has answered.
     pub fn exchange_ahead(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> (Result<Outcome, CallError>, Unsettled) {
+        let (outcome, unsettled) = self.exchange_unsettled(deliveries, more_follow);
+        (outcome.and_then(|outcome| self.take(outcome)), unsettled)
+    }
+
+    /// An exchange that is written.
+    fn exchange_settled(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome<Replies>, CallError> {
+        let (outcome, unsettled) = self.exchange_unsettled(deliveries, false);
+        match self.settle(unsettled)? {
+            Some(instead) => Ok(instead.into()),
+            None => outcome,
+        }
+    }
+
+    fn exchange_unsettled(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> (Result<Outcome<Replies>, CallError>, Unsettled) {
         let outcome = self.exchange_all(deliveries, more_follow);
         self.let_commits_be_late(false);
         let last_commit = self.store().map_or(0, |store| store.last_late_commit());
@@ -221,8 +251,29 @@ impl Orbweaver {
         Ok(Some(all_closed(&delivered, &text)))
     }
 
+    /// Lends replies that lie in the component's memory, and frees them.
+    fn lend<T>(&mut self, held: &Held, read: impl FnOnce(&[u8]) -> T) -> Result<T, CallError> {
+        let instance = self.instance()?;
+        let answer = read(instance.replies(held)?);
+        if let Err(trap) = instance.let_go(held) {
+            // What has been read holds. The instance that follows, now or later, is another one.
+            let _ = self.replace(trap);
+        }
+        Ok(answer)
+    }
+
+    /// The replies as a copy, where they lie in the component's memory.
+    fn take(&mut self, outcome: Outcome<Replies>) -> Result<Outcome, CallError> {
+        let (outcome, replies) = outcome.split();
+        let replies = match replies {
+            Replies::Held(held) => self.lend(&held, <[u8]>::to_vec)?,
+            Replies::Taken(replies) => replies,
+        };
+        Ok(outcome.with(replies))
+    }
+
     /// Calls, until all is run.
-    fn exchange_all(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> Result<Outcome, CallError> {
+    fn exchange_all(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> Result<Outcome<Replies>, CallError> {
         let mut joined = Joined::default();
         let mut left_bytes: usize = deliveries.iter().map(|delivery| delivery.input.len()).sum();
         self.let_commits_be_late(more_follow || left_bytes > self.group_bytes);
@@ -240,7 +291,7 @@ impl Orbweaver {
                 // Most calls are the only one.
                 return Ok(outcome);
             }
-            joined.add(outcome);
+            joined.add(self.take(outcome)?);
             if joined.bytes() >= MAX_REPLY_BYTES {
                 break;
             }
@@ -250,7 +301,7 @@ impl Orbweaver {
             }
             outcome = self.exchange_once(&left)?;
         }
-        Ok(joined.into_outcome())
+        Ok(joined.into_outcome().into())
     }
 
     fn let_commits_be_late(&mut self, may_be_late: bool) {
@@ -270,7 +321,7 @@ impl Orbweaver {
     }
 
     /// One call: its requests are committed together, or not at all.
-    fn exchange_once(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome, CallError> {
+    fn exchange_once(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome<Replies>, CallError> {
         self.exchanges += 1;
         let instance = self.instance()?;
         let commits = instance.commits();
@@ -291,28 +342,29 @@ impl Orbweaver {
         // What was not written may be open still: that is one import less.
         instance.state().store.rollback();
         let trap = match called {
-            Ok(resp::Outcome { mut answers, output, wake_after_ms, shutdown, for_peers }) => {
-                for answer in &mut answers {
+            Ok(mut outcome) => {
+                for answer in &mut outcome.answers {
                     if let (Some(state), Some(known)) = (answer.state.take(), self.connections.get_mut(&answer.connection)) {
                         known.state = Some(state);
                     }
                 }
-                return Ok(Outcome { answers, output, wake_after_ms, shutdown, for_peers });
+                return Ok(outcome.into());
             }
             Err(trap) => trap,
         };
         let written = instance.commits() != commits;
         let text = self.replace(trap)?;
         if written || deliveries.len() == 1 {
-            return Ok(all_closed(&lengths(deliveries), &format!("internal: {text}")));
+            return Ok(all_closed(&lengths(deliveries), &format!("internal: {text}")).into());
         }
         // Nothing was written: each runs again on its own, and the one that is to blame is found.
         let mut joined = Joined::default();
         for delivery in deliveries {
             // One of them may end the wait of one before it.
-            joined.add(self.exchange_once(std::slice::from_ref(delivery))?);
+            let outcome = self.exchange_once(std::slice::from_ref(delivery))?;
+            joined.add(self.take(outcome)?);
         }
-        Ok(joined.into_outcome().in_the_order_of(deliveries))
+        Ok(joined.into_outcome().in_the_order_of(deliveries).into())
     }
 
     /// Runs one command and returns its reply, an error reply included, as [`Value::Error`]. Commands share a connection of their own

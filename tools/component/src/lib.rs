@@ -2,6 +2,7 @@
 
 pub mod copies;
 pub mod deadline;
+pub mod hints;
 mod rewriting;
 
 use std::env;
@@ -17,6 +18,9 @@ const MAX_UNCHECKED: usize = 16;
 
 /// Which branches are taken how often, as `cargo xtask profile` has counted: the compiler lays out the component by it.
 const PROFILE: &str = "guest/component.profdata";
+
+/// How often each piece of [`module_with_checks`] runs, as `cargo xtask profile` has counted: wasmtime lays out the code by it.
+const BRANCHES: &str = "guest/component.branches";
 
 /// Builds the component from the package `orbweaver-guest` of `workspace`, with a cargo of its own and a target directory of its
 /// own: cargo cannot build a package for another target as a dependency.
@@ -83,6 +87,16 @@ pub fn module_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> 
         return Err(format!("loops without checks, in what the canonical ABI's functions reach: {}", checked.unchecked.join(", ")).into());
     }
     copies::with_short_copies(&checked.module)
+}
+
+/// What [`module_with_checks`] gives, with [hints](hints) of what is rare in it, as `workspace` has counted it.
+///
+/// # Errors
+/// As [`module_with_checks`]; and for people, where what was counted cannot be read.
+pub fn module_with_hints(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
+    let (module, counted) = (module_with_checks(target_dir)?, workspace.join(BRANCHES));
+    // Without it, `cargo xtask profile` can still make it.
+    if counted.exists() { hints::with_hints(&module, &std::fs::read(counted)?) } else { Ok(module) }
 }
 
 /// Makes a component of a library that was built for `wasm32-unknown-unknown` with the profile `component`.

@@ -158,7 +158,7 @@ fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
 #[inline(always)]
 fn reply_members<T>(reply: &mut Reply, some: Lot<'_, '_, T>, member: impl Fn(&T) -> &[u8]) -> usize {
     match some {
-        Lot::Keys(keys) => reply.short_bulks(keys.most(), |bulks| keys.take_short(|member| bulks.push(member))),
+        Lot::Keys(keys) => reply.short_bulks(keys.most(), keys.bytes(), |bulks| keys.take_short(|member| bulks.push(member))),
         Lot::Rows(rows) => {
             reply.bulks(rows, |row| [member(row)]);
             rows.len()

@@ -371,6 +371,16 @@ impl Keys<'_> {
         self.most
     }
 
+    /// How many bytes the members of these have, where all of them are of the form.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let head = match self.form {
+            KeyForm::Number => 8,
+            KeyForm::NumberAndScore => 16,
+        };
+        self.pieces.bytes_of(self.most).saturating_sub(self.most * head)
+    }
+
     /// Hands short members to `take`, as long as it takes them. Returns how many it has taken; see [`Pieces::short_keys`].
     #[inline(always)]
     pub fn take_short(&mut self, mut take: impl FnMut(ShortEnd) -> bool) -> usize {

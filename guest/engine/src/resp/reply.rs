@@ -18,6 +18,9 @@ const END: &[u8; 2] = b"\r\n";
 /// What a bulk string has around its bytes at most: a marker, the digits of its length, and two ends of lines.
 const MAX_FRAME_BYTES: usize = 25;
 
+/// A short line is written as a word of so many bytes, of which the last ones are written over.
+const WORD_BYTES: usize = 8;
+
 /// For each number below 256 the line that has it behind a marker, in little-endian bytes: room for the marker, the digits, the end of
 /// the line, and in the last byte how long that is. A header is one word to write then, whatever its length.
 static SHORT_LINES: [u64; 256] = short_lines();
@@ -27,6 +30,12 @@ static SHORT_LINES: [u64; 256] = short_lines();
 fn short_line(marker: u8, number: impl TryInto<u8>) -> Option<(u64, usize)> {
     let line = SHORT_LINES.get(usize::from(number.try_into().ok()?))?;
     Some((line | u64::from(marker), usize::from(line.to_le_bytes()[7])))
+}
+
+/// Room for bulk strings of so many bytes each at most, beside these bytes themselves and [`WORD_BYTES`] in all.
+#[inline(always)]
+fn frame_bytes(longest: usize) -> usize {
+    short_line(b'$', longest).map_or(MAX_FRAME_BYTES, |(_, bytes)| bytes + END.len())
 }
 
 const fn short_lines() -> [u64; 256] {
@@ -203,22 +212,23 @@ impl Reply {
 
     /// An integer.
     pub fn integer(&mut self, number: i64) {
-        self.make_room(MAX_FRAME_BYTES);
         self.header(b':', number);
     }
 
     /// A bulk string.
     pub fn bulk(&mut self, data: &[u8]) {
-        self.make_room(data.len().saturating_add(MAX_FRAME_BYTES));
+        self.make_room(data.len().saturating_add(frame_bytes(data.len())).max(WORD_BYTES));
         self.framed(data);
     }
 
     /// The bulk strings that `strings` finds in each of `rows`.
     pub fn bulks<T, const N: usize>(&mut self, rows: &[T], strings: impl Fn(&T) -> [&[u8]; N]) {
-        // As u64 there is no sum that overflows.
-        let lengths = rows.iter().map(|row| strings(row).iter().map(|string| u64::try_from(string.len()).unwrap_or(u64::MAX)).sum::<u64>());
-        let lengths = usize::try_from(lengths.sum::<u64>()).unwrap_or(usize::MAX);
-        self.fill(lengths.saturating_add(rows.len().saturating_mul(N * MAX_FRAME_BYTES)), |mut room| {
+        let (mut bytes, mut longest) = (0_usize, 0);
+        for string in rows.iter().flat_map(&strings) {
+            (bytes, longest) = (bytes.saturating_add(string.len()), longest.max(string.len()));
+        }
+        let frames = rows.len().saturating_mul(N * frame_bytes(longest));
+        self.fill(bytes.saturating_add(frames).saturating_add(WORD_BYTES), |mut room| {
             'all: for row in rows {
                 for string in strings(row) {
                     // There is room for all of them.
@@ -230,9 +240,12 @@ impl Reply {
         });
     }
 
-    /// The bulk strings that `fill` pushes, `most` of them at most. Returns what it returns.
-    pub fn short_bulks<R>(&mut self, most: usize, fill: impl FnOnce(&mut ShortBulks<'_>) -> R) -> R {
-        self.fill(most.saturating_mul(SHORT_BULK_BYTES), |room| {
+    /// The bulk strings that `fill` pushes, `most` of them at most, which have so many bytes together. Returns what it returns.
+    pub fn short_bulks<R>(&mut self, most: usize, bytes: usize, fill: impl FnOnce(&mut ShortBulks<'_>) -> R) -> R {
+        let bytes = bytes.min(most.saturating_mul(SHORT_BYTES));
+        // Each of them is written as one of the longest, at first.
+        let room = bytes.saturating_add(most.saturating_mul(SHORT_BULK_BYTES - SHORT_BYTES)).saturating_add(SHORT_BYTES);
+        self.fill(room, |room| {
             let mut bulks = ShortBulks { room };
             let done = fill(&mut bulks);
             (done, bulks.room.len())
@@ -407,7 +420,8 @@ impl Reply {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, bytes: usize) {
-        self.bytes.reserve(bytes);
+        // What is first may be all: a component gives the buffer away as it is then.
+        if self.bytes.is_empty() { self.bytes.reserve_exact(bytes) } else { self.bytes.reserve(bytes) }
     }
 
     fn map_header(&self, pairs: usize) -> (u8, usize) {
@@ -582,7 +596,7 @@ mod tests {
             let (mut short, mut bulk) = (Reply::new(protocol), Reply::new(protocol));
             let lengths = (0..=SHORT_BYTES).chain((0..=SHORT_BYTES).rev());
             // One has no room any more, and one is not short.
-            let pushed = short.short_bulks(2 * SHORT_BYTES + 2, |bulks| {
+            let pushed = short.short_bulks(2 * SHORT_BYTES + 2, lengths.clone().sum(), |bulks| {
                 let pushed = lengths.clone().filter(|&length| bulks.push((bytes, length))).count();
                 assert!(!bulks.push((bytes, SHORT_BYTES + 1)));
                 pushed
@@ -590,8 +604,8 @@ mod tests {
             lengths.for_each(|length| bulk.bulk(&bytes[..length]));
             assert_eq!((pushed, short.as_bytes()), (2 * SHORT_BYTES + 2, bulk.as_bytes()));
             let before = short.as_bytes().to_vec();
-            assert!(!short.short_bulks(0, |bulks| bulks.push((bytes, 1))));
-            assert!(short.short_bulks(1, |bulks| bulks.push((bytes, SHORT_BYTES)) && !bulks.push((bytes, 1))));
+            assert!(!short.short_bulks(0, 0, |bulks| bulks.push((bytes, 1))));
+            assert!(short.short_bulks(1, SHORT_BYTES, |bulks| bulks.push((bytes, SHORT_BYTES)) && !bulks.push((bytes, 1))));
             assert_eq!(short.as_bytes(), [&before[..], b"$16\r\nabcdefghijklmnop\r\n"].concat());
         }
     }

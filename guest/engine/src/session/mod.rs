@@ -144,6 +144,8 @@ pub struct Engine {
     pub(crate) server: Server,
     /// How many requests the next group may hold.
     group_limit: usize,
+    /// How many bytes a reply of the last group has taken, in the mean.
+    reply_bytes: usize,
     /// A group has been committed in this call, or has answered much: what is left is for the next one.
     has_committed: bool,
     /// What is to be sent of what has happened between the calls.
@@ -199,6 +201,7 @@ impl Engine {
             heard: Vec::new(),
             server,
             group_limit: MAX_GROUP,
+            reply_bytes: 0,
             has_committed: false,
             happened: Vec::new(),
             memory: None,
@@ -471,6 +474,7 @@ impl Engine {
         if let Some(average) = bytes.checked_div(requests) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
+            self.reply_bytes = average;
         }
     }
 

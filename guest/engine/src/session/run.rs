@@ -25,8 +25,8 @@ use std::ops::Range;
 const MAX_ATTEMPTS: u32 = 100;
 /// A group whose changes are larger is committed before it goes on; or larger than half of what the store takes at once.
 const MAX_PENDING_BYTES: usize = 4 << 20;
-/// Room that is made for a reply before it is known; most are shorter.
-const EXPECTED_REPLY_BYTES: usize = 128;
+/// Most room that is made for replies before they are known.
+const MAX_EXPECTED_BYTES: usize = 1 << 20;
 /// How many versions are reserved at a time.
 pub(crate) const VERSION_BLOCK: u64 = 4096;
 
@@ -94,12 +94,19 @@ impl Engine {
         *outcomes
     }
 
+    /// How much room the replies to so many requests will take, as it seems: as much as the last ones, and a little more, for what outgrows its
+    /// room is moved. A lone reply makes its own, and knows better.
+    fn expected_bytes(&self, requests: usize) -> usize {
+        let each = self.reply_bytes.saturating_add(self.reply_bytes / 32).saturating_add(8);
+        if requests > 1 { requests.saturating_mul(each).min(MAX_EXPECTED_BYTES) } else { 0 }
+    }
+
     /// Runs jobs in their order and tells what has become of each. Nothing is lost between them: where the group cannot be written as
     /// one, its halves are, down to single jobs.
     pub(super) fn run_group(&mut self, jobs: &[Job], now_ms: u64) -> Ran {
         let mut done = Vec::with_capacity(jobs.len());
         let requests: usize = jobs.iter().map(Job::times).sum();
-        let mut replies = Reply::with_capacity(Protocol::Resp2, requests.saturating_mul(EXPECTED_REPLY_BYTES));
+        let mut replies = Reply::with_capacity(Protocol::Resp2, self.expected_bytes(requests));
         let (mut rest, mut width, mut attempts) = (jobs, jobs.len(), 0);
         while !rest.is_empty() {
             let group = rest.get(..width).unwrap_or(rest);

@@ -96,6 +96,14 @@ impl Pieces<'_> {
     pub fn left(&self) -> usize {
         self.ends.len()
     }
+
+    /// How many bytes the first `count` records have, or those that are left; 0 where the ends contradict each other.
+    #[must_use]
+    pub fn bytes_of(&self, count: usize) -> usize {
+        let ends = self.ends.as_slice();
+        let last = ends.get(..count).unwrap_or(ends).last();
+        last.and_then(|&[_, end]| usize::try_from(end).ok()).unwrap_or(0).saturating_sub(self.start)
+    }
 }
 
 /// What [`Pieces::short_keys`] hands over: the end of a key, and how long it is; bytes behind that mean nothing.
