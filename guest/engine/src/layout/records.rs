@@ -409,7 +409,7 @@ pub fn lend_lots<'r, T: Copy>(
     mut visit: impl FnMut(Lot<'_, '_, T>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     loop {
-        if let Some(pieces) = records.run.stored() {
+        if let Some(pieces) = records.run.stored().filter(|pieces| pieces.left() > 0) {
             // No more than that: whoever takes them makes room for as many, and may take none.
             let before = pieces.left();
             let most = usize::try_from(*left).unwrap_or(usize::MAX).min(ROWS).min(before);

@@ -2,6 +2,7 @@
 
 use crate::number::lend_double;
 use crate::store::{SHORT_BYTES, ShortEnd};
+use arrayvec::ArrayVec;
 
 /// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +132,9 @@ pub struct Reply {
     bytes: Vec<u8>,
     protocol: Protocol,
 }
+
+/// The place of a header whose length is not yet known has room for three digits: from a hundred to a thousand values stay where they are.
+const DEFERRED_BYTES: usize = 6;
 
 /// The place of a header whose length is not yet known; see [`Reply::deferred`].
 #[derive(Debug)]
@@ -276,13 +280,13 @@ impl Reply {
     /// # Errors
     /// Those of `write`.
     pub fn bulk_with<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
-        let Deferred { at } = self.deferred();
+        let header = self.deferred();
         if let Err(error) = write(&mut self.bytes) {
-            self.truncate(at);
+            self.truncate(header.at);
             return Err(error);
         }
-        let len = self.bytes.len().saturating_sub(at);
-        self.end(Deferred { at }, b'$', len);
+        let len = self.bytes.len().saturating_sub(header.at.saturating_add(DEFERRED_BYTES));
+        self.end(header, b'$', len);
         self.raw(END);
         Ok(())
     }
@@ -378,7 +382,9 @@ impl Reply {
     /// Marks the place of an array, map or set whose length is known only when its values have been appended. Ended by
     /// [`Reply::end_array`], [`Reply::end_map`] or [`Reply::end_set`], the inner one first where they are nested.
     pub fn deferred(&mut self) -> Deferred {
-        Deferred { at: self.bytes.len() }
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; DEFERRED_BYTES]);
+        Deferred { at }
     }
 
     /// The values appended since `deferred` are an array of `len`.
@@ -397,14 +403,16 @@ impl Reply {
         self.end(deferred, self.marker(b'~'), len);
     }
 
-    /// Moves the values behind their header: cheaper than a buffer for each, and a header is only a few bytes.
+    /// Writes the header. Values move where it is not as long as its place: cheaper than a buffer for each.
     fn end(&mut self, deferred: Deferred, marker: u8, len: usize) {
-        // The place is gone if the buffer was truncated below it.
-        let at = deferred.at.min(self.bytes.len());
-        let values = self.bytes.len() - at;
-        self.header(marker, len);
-        if let Some(tail) = self.bytes.get_mut(at..) {
-            tail.rotate_left(values);
+        let place = deferred.at..deferred.at.saturating_add(DEFERRED_BYTES);
+        let mut header = ArrayVec::<u8, MAX_FRAME_BYTES>::new();
+        header.extend([marker].into_iter().chain(itoa::Buffer::new().format(len).bytes()).chain(*END));
+        match self.bytes.get_mut(place.clone()) {
+            Some(room) if room.len() == header.len() => room.copy_from_slice(&header),
+            Some(_) => _ = self.bytes.splice(place, header),
+            // The place is gone: the buffer was truncated below it.
+            None => self.raw(&header),
         }
     }
 
@@ -570,6 +578,28 @@ mod tests {
         let values = |map: &str, set: &str| format!(":7\r\n{map}\r\n$1\r\nk\r\n{set}\r\n:1\r\n:2\r\n$5\r\nempty\r\n*0\r\n:8\r\n");
         assert_eq!(encoded(Protocol::Resp2, append), values("*4", "*2"));
         assert_eq!(encoded(Protocol::Resp3, append), values("%2", "~2"));
+    }
+
+    #[test]
+    fn a_header_of_any_length_stands_where_values_have_been_waiting_for_it() {
+        for length in [0, 9, 10, 99, 100, 999, 1000, 12_345_678] {
+            let appended = encoded(Protocol::Resp2, |reply| {
+                reply.ok();
+                let header = reply.deferred();
+                reply.text("value");
+                reply.end_array(header, length);
+                reply.ok();
+            });
+            assert_eq!(appended, format!("+OK\r\n*{length}\r\n$5\r\nvalue\r\n+OK\r\n"));
+        }
+        let string = "x".repeat(100);
+        let written = |reply: &mut Reply| {
+            _ = reply.bulk_with::<()>(|bytes| {
+                bytes.extend_from_slice(string.as_bytes());
+                Ok(())
+            })
+        };
+        assert_eq!(encoded(Protocol::Resp2, written), format!("$100\r\n{string}\r\n"));
     }
 
     #[test]
