@@ -53,10 +53,11 @@ impl Component {
         Self::compile_module(core_module(wasm)?)
     }
 
-    /// Compiles a core module that has been made of the component's, such as one that counts for the compiler (`cargo xtask profile`).
+    /// Compiles a core module that has been made of the component's: for `cargo xtask profile`.
     ///
     /// # Errors
     /// As [`Component::compile`].
+    #[doc(hidden)]
     pub fn compile_module(module: &[u8]) -> wasmtime::Result<Self> {
         let engine = Engine::new(&config())?;
         let module = Module::new(&engine, module)?;

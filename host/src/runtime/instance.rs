@@ -224,7 +224,8 @@ impl Instance {
     }
 }
 
-/// Where the component has put the replies of an exchange, and whose they are; to be [let go](Instance::let_go) before the next call.
+/// Where the component has put the replies of an exchange, and whose they are.
+#[must_use = "it is to be let go before the next call"]
 pub struct Held {
     /// The outcome.
     outcome: u32,
@@ -313,4 +314,30 @@ fn instantiate(component: &Component, wasm: &mut wasmtime::Store<State>) -> Call
     let exchange_at = exports.get_typed_func(&mut *wasm, name)?;
     let post = exports.get_typed_func(&mut *wasm, &post_of(name))?;
     Ok((exports, (exchange_at, post)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_whose_replies_are_held_is_that_of_wit() -> Called<()> {
+        let mut memory = vec![0; 256];
+        let mut put = |at: usize, bytes: &[u8]| memory.iter_mut().skip(at).zip(bytes).for_each(|(place, &byte)| *place = byte);
+        // Two answers at 128, without states, eight bytes of replies at 240.
+        let words = [128, 2, 240, 8, 1, 0, 77, 0, 1, 0, 0, 0_u32];
+        put(16, &words.map(u32::to_le_bytes).concat());
+        put(128, &[5]);
+        put(128 + Answer::SHAPE.size, &[6]);
+        put(240, b"+OK\r\n:1\n");
+        let (held, outcome) = (lift_held(&memory, 16)?, resp::Outcome::lift(&memory, 16)?);
+        let connections = |answers: &[Answer]| answers.iter().map(|answer| answer.connection).collect::<Vec<_>>();
+        assert_eq!((connections(&held.answers), connections(&outcome.answers)), (vec![5, 6], vec![5, 6]));
+        assert_eq!((held.wake_after_ms, held.shutdown, &held.for_peers), (outcome.wake_after_ms, outcome.shutdown, &outcome.for_peers));
+        assert_eq!((held.wake_after_ms, held.shutdown), (Some(77), true));
+        let Held { output, output_bytes, is_two_lists, .. } = held.output;
+        assert_eq!(piece(&memory, size(output), output_bytes)?, outcome.output);
+        assert!(is_two_lists && lift_held(&memory, 17).is_err());
+        Ok(())
+    }
 }

@@ -119,7 +119,8 @@ impl Orbweaver {
         self.instance.as_ref().map_or(0, Instance::crossings)
     }
 
-    /// A memory that the module exports, of which there is one besides the component's own where it [counts](Component::compile_module).
+    /// A memory that the module exports: for `cargo xtask profile`.
+    #[doc(hidden)]
     #[must_use]
     pub fn memory(&mut self, name: &str) -> Option<&[u8]> {
         self.instance.as_mut()?.memory(name)
@@ -189,7 +190,7 @@ impl Orbweaver {
     }
 
     /// As [`Orbweaver::exchange`], with the replies lent to `read`: they are not copied out of the component's memory, unless they took
-    /// several calls.
+    /// several calls. Where `read` panics they are not freed: drop the value then.
     ///
     /// # Errors
     /// As [`Orbweaver::exchange`]; then `read` is not called.
@@ -253,7 +254,8 @@ impl Orbweaver {
 
     /// Lends replies that lie in the component's memory, and frees them.
     fn lend<T>(&mut self, held: &Held, read: impl FnOnce(&[u8]) -> T) -> Result<T, CallError> {
-        let instance = self.instance()?;
+        // Not a new one: it holds other replies.
+        let instance = self.instance.as_mut().ok_or_else(|| CallError::Trapped("the replies were lost with their instance".into()))?;
         let answer = read(instance.replies(held)?);
         if let Err(trap) = instance.let_go(held) {
             // What has been read holds. The instance that follows, now or later, is another one.

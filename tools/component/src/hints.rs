@@ -1,7 +1,7 @@
 //! Which branches are hardly ever taken, told to wasmtime, so that it puts what is rare behind what is not.
 //!
 //! A call of the component runs some thousand instructions once each, and a processor waits for the lines of code that they lie in. LLVM
-//! knows by its profile what is rare, but the text format of WebAssembly's blocks has no place for it; the [branch
+//! knows by its profile what is rare, but what it makes of it has no place for that; the [branch
 //! hints](https://github.com/WebAssembly/branch-hinting) have. They are counted on the module that is run in the end, function by function: a
 //! function that has changed since has none (docs/boundary.md).
 
@@ -20,7 +20,8 @@ use crate::rewriting::{Copied, locals};
 /// The memory that a counting module exports, with a number of 8 bytes for each segment of its code.
 pub const COUNTS: &str = "orbweaver:host/counts";
 
-/// A segment that runs so many times less often than the one before it is rare.
+/// A segment is rare that runs so many times less often than its function, and than the branch to it. Not what is behind a loop: it runs less often
+/// than the loop's branch, but each time.
 const RARE: u64 = 64;
 
 /// Pieces of code that run from their beginnings to their ends, but for traps: what begins at a function's head, behind a branch, at a loop's
@@ -35,8 +36,9 @@ struct Anatomy {
 
 struct Branch {
     segment: usize,
-    /// The segment that it goes to; not of an `if`, which goes to the one behind it or leaves it out.
+    /// The segment that it goes to: none where it leaves the function, or is an `if`, which goes to the one behind it or leaves it out.
     target: Option<usize>,
+    is_if: bool,
 }
 
 impl Anatomy {
@@ -65,18 +67,19 @@ impl Anatomy {
                         Some(Err(waiting)) => waiting.push(number),
                         None => {}
                     }
-                    anatomy.branches.push(Branch { segment, target });
+                    anatomy.branches.push(Branch { segment, target, is_if: false });
                     segment += 1;
                 }
                 Operator::If { .. } => {
-                    anatomy.branches.push(Branch { segment, target: None });
+                    anatomy.branches.push(Branch { segment, target: None, is_if: true });
                     segment += 1;
                     blocks.push(Err(Vec::new()));
                 }
                 Operator::Else => segment += 1,
                 Operator::End => {
                     segment += 1;
-                    for number in blocks.pop().and_then(Result::err).unwrap_or_default() {
+                    let waiting = blocks.pop().and_then(Result::err).filter(|_| !blocks.is_empty());
+                    for number in waiting.unwrap_or_default() {
                         if let Some(branch) = anatomy.branches.get_mut(number) {
                             branch.target = Some(segment);
                         }
@@ -92,23 +95,25 @@ impl Anatomy {
     /// What is to be told of it, by the counts of its segments.
     fn hints(&self, counts: &[u64]) -> Hints {
         let count = |segment: usize| counts.get(segment).copied();
-        let entered = count(0).unwrap_or_default();
+        let Some(entered) = count(0).filter(|&entered| entered > 0) else { return Hints::default() };
+        let is_rare = |segment: usize| count(segment).is_some_and(|count| count.saturating_mul(RARE) <= entered);
         // Those of them that a branch tells of.
         let mut told = vec![false; self.segments];
         let mut tell = |segment: usize| told.get_mut(segment).is_some_and(|told| !std::mem::replace(told, true));
         let mut hint = |branch: &Branch| {
             let (here, behind) = (count(branch.segment)?, branch.segment + 1);
-            let is_rare = |&segment: &usize| count(segment).is_some_and(|count| count.saturating_mul(RARE) <= here);
-            match branch.target {
-                None => is_rare(&behind).then(|| !tell(behind)),
-                Some(_) if here > 0 && is_rare(&behind) => Some(tell(behind)),
-                Some(target) if is_rare(&target) && tell(target) => Some(false),
-                Some(_) => (here == 0 && tell(behind)).then_some(true),
+            let is_rarer = |segment: usize| count(segment).is_some_and(|count| count.saturating_mul(RARE) <= here);
+            let goes_on = is_rare(behind) && is_rarer(behind);
+            // Where the branch itself is rare one of both can be told: what else leads to its target tells of that as a rule.
+            let leaves = branch.target.filter(|&target| is_rare(target) && is_rarer(target));
+            match leaves {
+                _ if goes_on && (branch.is_if || here > 0) => tell(behind).then_some(!branch.is_if),
+                Some(target) if tell(target) => Some(false),
+                _ => (goes_on && tell(behind)).then_some(true),
             }
         };
         let branches = self.branches.iter().map(&mut hint).collect();
-        let is_rare = |(&count, told): (&u64, bool)| !told && entered > 0 && count.saturating_mul(RARE) <= entered;
-        Hints { branches, rare: counts.iter().zip(told).map(is_rare).collect() }
+        Hints { branches, rare: told.iter().enumerate().map(|(segment, &told)| !told && is_rare(segment)).collect() }
     }
 }
 
@@ -131,7 +136,7 @@ pub fn with_counts(module: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut rewritten = Module::new();
     rewriter.parse_core_module(&mut rewritten, Parser::new(0), module).map_err(|error| format!("a core module to count: {error}"))?;
     if !rewriter.has_memory || !rewriter.has_export || rewriter.next == 0 {
-        return Err("a core module to count needs a memory, exports and code".into());
+        return Err("a core module to count needs one memory, exports and code".into());
     }
     Ok(rewritten.finish())
 }
@@ -159,8 +164,8 @@ impl Reencode for Counting {
     fn parse_memory_section(&mut self, memories: &mut MemorySection, section: wasmparser::MemorySectionReader<'_>) -> Copied<()> {
         utils::parse_memory_section(self, memories, section)?;
         let pages = (self.segments * 8).div_ceil(1 << 16);
-        self.has_memory = true;
         memories.memory(MemoryType { minimum: pages, maximum: Some(pages), memory64: false, shared: false, page_size_log2: None });
+        self.has_memory = memories.len() == 2;
         Ok(())
     }
 
@@ -202,6 +207,11 @@ fn begins_segment(instruction: &Instruction<'_>) -> bool {
     is_branch(instruction) || matches!(instruction, Instruction::Loop(_) | Instruction::Else | Instruction::End)
 }
 
+/// Whether nothing of a segment is left from here on.
+fn leaves(instruction: &Instruction<'_>) -> bool {
+    matches!(instruction, Instruction::End | Instruction::Else | Instruction::Br(_) | Instruction::Return | Instruction::Unreachable)
+}
+
 /// The functions of a module, by their numbers.
 fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
     let (mut function, mut anatomies) = (0, Vec::new());
@@ -222,10 +232,10 @@ fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
     Ok(anatomies)
 }
 
-/// Adds up what modules with counts have counted.
+/// What is kept of the counts of a module, which are in the order of its segments: those of each function that has run, by what it does.
 ///
 /// # Errors
-/// As [`with_counts`].
+/// For people: this is no core module, or these are counts of another one.
 pub fn profile(module: &[u8], counts: &[u64]) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut functions: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     let mut start = 0;
@@ -297,28 +307,23 @@ impl Reencode for Hinting {
         let mut function = Function::new(locals(self, &body)?);
         let (number, Hints { branches, rare }) = self.functions.pop_front().unwrap_or_default();
         let (mut branches, mut rare) = (branches.into_iter(), rare.into_iter().skip(1));
-        let mut hints = Vec::new();
-        let mut depth = 1;
+        let (mut hints, mut is_rare) = (Vec::new(), false);
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let instruction = self.parse_instruction(&mut reader)?;
+            if std::mem::take(&mut is_rare) && !leaves(&instruction) {
+                // A block to whose end a branch goes that is told to be rare: so is what is behind it.
+                function.instructions().block(BlockType::Empty).i32_const(1);
+                hints.push(hint(&function, false));
+                function.instructions().br_if(0).end();
+            }
             if is_branch(&instruction)
                 && let Some(is_taken) = branches.next().flatten()
             {
                 hints.push(hint(&function, is_taken));
             }
             function.instruction(&instruction);
-            match instruction {
-                Instruction::Block(_) | Instruction::Loop(_) | Instruction::If(_) => depth += 1,
-                Instruction::End => depth -= 1,
-                _ => {}
-            }
-            if begins_segment(&instruction) && rare.next() == Some(true) && depth > 0 {
-                // What is behind a block to whose end no branch goes is rare.
-                function.instructions().block(BlockType::Empty).i32_const(1);
-                hints.push(hint(&function, false));
-                function.instructions().br_if(0).end();
-            }
+            is_rare = begins_segment(&instruction) && rare.next() == Some(true);
         }
         if !hints.is_empty() {
             self.hints.function_hints(number, hints);

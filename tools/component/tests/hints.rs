@@ -106,19 +106,23 @@ fn each_piece_of_code_that_runs_from_its_beginning_to_its_end_is_counted() {
 fn a_branch_that_is_nearly_always_taken_or_never_is_told() {
     let module = module(&[branching(), counting()]);
     let hinted = with_hints(&module, &profiled(&module, (0..200).chain([500; 100]))).unwrap();
-    // Nobody has run the first function.
-    assert_eq!(hints(&hinted), [(1, Some(0), false), (1, Some(1), true)]);
+    // Nobody has run the first function. What is behind the loop runs less often than the loop, but each time.
+    assert_eq!(hints(&hinted), [(1, Some(0), false)]);
     let numbers = [0, 1, 6, 7, 8, 1000];
     assert_eq!(run(&hinted, numbers).0, run(&module, numbers).0);
-    // Half of the branches go one way.
-    let hinted = with_hints(&module, &profiled(&module, [1, 7])).unwrap();
-    assert_eq!(hints(&hinted), []);
+    // Half of the branches go one way, or all of them the other.
+    assert_eq!(hints(&with_hints(&module, &profiled(&module, [1, 7])).unwrap()), []);
+    let hinted = with_hints(&module, &profiled(&module, [7; 100])).unwrap();
+    assert_eq!(hints(&hinted)[0], (1, Some(0), true));
+    assert_eq!(run(&hinted, numbers).0, run(&module, numbers).0);
 }
 
 #[test]
 fn what_is_rare_within_what_is_rare_is_told_whatever_leads_there() {
     let module = module(&[branching()]);
-    for numbers in [0..7, 0..6] {
+    let mut once: Vec<i32> = vec![3; 1000];
+    once.push(7);
+    for numbers in [vec![3; 100], once] {
         let hinted = with_hints(&module, &profiled(&module, numbers)).unwrap();
         let hints = hints(&hinted);
         // The branch over it; its own; and in front of what no branch tells of, a block whose end one goes to.
@@ -132,7 +136,7 @@ fn what_is_rare_within_what_is_rare_is_told_whatever_leads_there() {
 fn a_function_is_known_again_by_what_it_does_and_not_by_its_place() {
     let (alone, numbers) = (module(&[counting()]), [200; 100]);
     let profile = profiled(&alone, numbers);
-    assert_eq!(hints(&with_hints(&module(&[branching(), counting()]), &profile).unwrap()), [(1, Some(0), false), (1, Some(1), true)]);
+    assert_eq!(hints(&with_hints(&module(&[branching(), counting()]), &profile).unwrap()), [(1, Some(0), false)]);
     let mut changed = counting();
     changed.extend([I32Const(0), I32Add]);
     assert_eq!(hints(&with_hints(&module(&[changed]), &profile).unwrap()), []);
@@ -146,5 +150,5 @@ fn what_cannot_be_counted_or_told_is_refused() {
     assert!(with_hints(b"no module", &profile).is_err());
     assert!(with_counts(b"no module").is_err());
     assert_eq!(orbweaver_component::hints::profile(&module, &[1, 2]).unwrap_err().to_string(), "fewer counts than segments");
-    assert_eq!(with_counts(&Module::new().finish()).unwrap_err().to_string(), "a core module to count needs a memory, exports and code");
+    assert_eq!(with_counts(&Module::new().finish()).unwrap_err().to_string(), "a core module to count needs one memory, exports and code");
 }

@@ -133,6 +133,9 @@ pub struct Reply {
     protocol: Protocol,
 }
 
+/// The first room for values of which there are several.
+const FIRST_BYTES: usize = 64;
+
 /// The place of a header whose length is not yet known has room for three digits: from a hundred to a thousand values stay where they are.
 const DEFERRED_BYTES: usize = 6;
 
@@ -314,17 +317,20 @@ impl Reply {
 
     /// An array, of which `len` values follow.
     pub fn array(&mut self, len: usize) {
+        self.begin();
         self.header(b'*', len);
     }
 
     /// A map, of which `pairs` times a key and a value follow; in RESP2 an array of twice that length.
     pub fn map(&mut self, pairs: usize) {
         let (marker, len) = self.map_header(pairs);
+        self.begin();
         self.header(marker, len);
     }
 
     /// A set, of which `len` values follow; in RESP2 an array.
     pub fn set(&mut self, len: usize) {
+        self.begin();
         self.header(self.marker(b'~'), len);
     }
 
@@ -382,6 +388,7 @@ impl Reply {
     /// Marks the place of an array, map or set whose length is known only when its values have been appended. Ended by
     /// [`Reply::end_array`], [`Reply::end_map`] or [`Reply::end_set`], the inner one first where they are nested.
     pub fn deferred(&mut self) -> Deferred {
+        self.begin();
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; DEFERRED_BYTES]);
         Deferred { at }
@@ -413,6 +420,14 @@ impl Reply {
             Some(_) => _ = self.bytes.splice(place, header),
             // The place is gone: the buffer was truncated below it.
             None => self.raw(&header),
+        }
+    }
+
+    /// What follows is several values: their room does not grow from nothing.
+    #[inline(always)]
+    fn begin(&mut self) {
+        if self.bytes.capacity() == 0 {
+            self.grow(FIRST_BYTES);
         }
     }
 

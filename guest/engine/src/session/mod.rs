@@ -442,6 +442,10 @@ impl Engine {
         let mut bytes = replies.len();
         if let Some(answer) = only_answer(group.jobs(), &done, answers) {
             answer.output = replies;
+            if answer.output.capacity() / 4 > answer.output.len() {
+                // More was expected.
+                answer.output.shrink_to_fit();
+            }
         } else {
             make_room(group.jobs(), &done, answers);
             let mut together = Together::default();

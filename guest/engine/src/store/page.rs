@@ -97,7 +97,7 @@ impl Pieces<'_> {
         self.ends.len()
     }
 
-    /// How many bytes the first `count` records have, or those that are left; 0 where the ends contradict each other.
+    /// How many bytes the first `count` records have, or those that are left, by their ends, which may contradict the bytes.
     #[must_use]
     pub fn bytes_of(&self, count: usize) -> usize {
         let ends = self.ends.as_slice();
