@@ -20,9 +20,11 @@ use crate::rewriting::{Copied, locals};
 /// The memory that a counting module exports, with a number of 8 bytes for each segment of its code.
 pub const COUNTS: &str = "orbweaver:host/counts";
 
-/// A segment is rare that runs so many times less often than its function, and than the branch to it. Not what is behind a loop: it runs less often
-/// than the loop's branch, but each time.
+/// A segment is rare that runs so many times less often than the branch to it, or than its function where no branch tells.
 const RARE: u64 = 64;
+
+/// But not one that runs in each of so many calls: what is behind a loop runs less often than the loop's branch.
+const USUAL: u64 = 4;
 
 /// Pieces of code that run from their beginnings to their ends, but for traps: what begins at a function's head, behind a branch, at a loop's
 /// head, and where a block ends. By the segment that each branch is in, those behind it, and the one that it goes to.
@@ -96,16 +98,16 @@ impl Anatomy {
     fn hints(&self, counts: &[u64]) -> Hints {
         let count = |segment: usize| counts.get(segment).copied();
         let Some(entered) = count(0).filter(|&entered| entered > 0) else { return Hints::default() };
-        let is_rare = |segment: usize| count(segment).is_some_and(|count| count.saturating_mul(RARE) <= entered);
+        let is_below = |segment: usize, share: u64, of: u64| count(segment).is_some_and(|count| count.saturating_mul(share) <= of);
         // Those of them that a branch tells of.
         let mut told = vec![false; self.segments];
         let mut tell = |segment: usize| told.get_mut(segment).is_some_and(|told| !std::mem::replace(told, true));
         let mut hint = |branch: &Branch| {
             let (here, behind) = (count(branch.segment)?, branch.segment + 1);
-            let is_rarer = |segment: usize| count(segment).is_some_and(|count| count.saturating_mul(RARE) <= here);
-            let goes_on = is_rare(behind) && is_rarer(behind);
+            let is_rare = |segment: usize| is_below(segment, RARE, here) && is_below(segment, USUAL, entered);
+            let goes_on = is_rare(behind);
             // Where the branch itself is rare one of both can be told: what else leads to its target tells of that as a rule.
-            let leaves = branch.target.filter(|&target| is_rare(target) && is_rarer(target));
+            let leaves = branch.target.filter(|&target| is_rare(target));
             match leaves {
                 _ if goes_on && (branch.is_if || here > 0) => tell(behind).then_some(!branch.is_if),
                 Some(target) if tell(target) => Some(false),
@@ -113,7 +115,7 @@ impl Anatomy {
             }
         };
         let branches = self.branches.iter().map(&mut hint).collect();
-        Hints { branches, rare: told.iter().enumerate().map(|(segment, &told)| !told && is_rare(segment)).collect() }
+        Hints { branches, rare: told.iter().enumerate().map(|(segment, &told)| !told && is_below(segment, RARE, entered)).collect() }
     }
 }
 
@@ -205,11 +207,6 @@ fn is_branch(instruction: &Instruction<'_>) -> bool {
 /// Whether a segment begins behind it.
 fn begins_segment(instruction: &Instruction<'_>) -> bool {
     is_branch(instruction) || matches!(instruction, Instruction::Loop(_) | Instruction::Else | Instruction::End)
-}
-
-/// Whether nothing of a segment is left from here on.
-fn leaves(instruction: &Instruction<'_>) -> bool {
-    matches!(instruction, Instruction::End | Instruction::Else | Instruction::Br(_) | Instruction::Return | Instruction::Unreachable)
 }
 
 /// The functions of a module, by their numbers.
@@ -311,7 +308,7 @@ impl Reencode for Hinting {
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let instruction = self.parse_instruction(&mut reader)?;
-            if std::mem::take(&mut is_rare) && !leaves(&instruction) {
+            if std::mem::take(&mut is_rare) {
                 // A block to whose end a branch goes that is told to be rare: so is what is behind it.
                 function.instructions().block(BlockType::Empty).i32_const(1);
                 hints.push(hint(&function, false));
