@@ -89,7 +89,7 @@ pub fn module_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> 
     copies::with_short_copies(&checked.module)
 }
 
-/// What [`module_with_checks`] gives, with [hints](hints) of what is rare in it, as `workspace` has counted it.
+/// What [`module_with_checks`] gives, with [`hints`] of what is rare in it, as `workspace` has counted it.
 ///
 /// # Errors
 /// As [`module_with_checks`]; and for people, where what was counted cannot be read.
