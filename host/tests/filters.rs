@@ -92,6 +92,41 @@ fn what_is_not_there_is_not_read_from_files() {
 }
 
 #[test]
+fn what_is_new_is_asked_for_in_vain_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let old = key(RECORDS);
+    {
+        let (mut handle, data) = open(directory.path());
+        write(&mut handle, |batch| batch.put(data, &old, b"value").unwrap());
+    }
+    let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
+    let mut handle = store.handle();
+    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    let mut add = |structures: std::ops::Range<u64>| {
+        for structure in structures {
+            let keys = [0, 1, 2].map(|member: u64| [key(structure).as_slice(), &member.to_be_bytes()].concat());
+            let mut batch = Batch::new();
+            handle.begin(&Scope::Exclusive).unwrap();
+            assert_eq!(handle.get(data, &keys[0]).unwrap(), None);
+            let many: Vec<(Keyspace, &[u8])> = keys.iter().map(|key| (data, key.as_slice())).collect();
+            assert_eq!(handle.get_many(&many).unwrap().of_each(3).unwrap().flatten().count(), 0);
+            batch.put(data, &keys[1], b"value").unwrap();
+            handle.commit(&batch, &[]).unwrap();
+            handle.begin(&Scope::Read).unwrap();
+            assert_eq!(handle.get(data, &keys[1]).unwrap().as_deref(), Some(&b"value"[..]), "what was put is there");
+            assert_eq!(handle.get(data, &keys[2]).unwrap(), None);
+            assert!(handle.get(data, &old).unwrap().is_some());
+            handle.rollback();
+        }
+    };
+    add(RECORDS + 1..RECORDS + 2);
+    let metrics = [PerfMetric::BloomMemtableHitCount, PerfMetric::BloomMemtableMissCount];
+    let [hits, misses] = counted(metrics, || add(RECORDS + 2..2 * RECORDS));
+    // One read for each that is there.
+    assert!(hits + misses < RECORDS * 11 / 10, "{hits} and {misses} reads asked a memtable");
+}
+
+#[test]
 fn elements_that_follow_each_other_are_read_with_one_search() {
     let directory = tempfile::tempdir().unwrap();
     let (mut handle, data) = open(directory.path());

@@ -10,6 +10,7 @@
 mod commit;
 mod database;
 mod directory;
+mod frontiers;
 mod gaps;
 mod handle;
 mod journal;

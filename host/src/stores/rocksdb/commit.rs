@@ -4,10 +4,10 @@ use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State};
 use super::journal::{self, Part};
 use super::late::LateWriter;
-use super::raw_batch::RawBatch;
+use super::raw_batch::{Family, RawBatch};
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
-use super::{LIMITS, Shared, read_error};
+use super::{Db, LIMITS, Shared, read_error};
 use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
 use smallvec::SmallVec;
@@ -157,12 +157,7 @@ impl State<'_> {
     fn last_key(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Option<Vec<u8>>, StoreError> {
         let mut last: Option<Vec<u8>> = None;
         if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
-            let mut read = ReadOptions::default();
-            read.set_total_order_seek(true);
-            let mut records = db.raw_iterator_cf_opt(&family.handle, read);
-            records.seek_to_last();
-            records.status().map_err(|error| read_error(&error))?;
-            last = records.key().map(<[u8]>::to_vec);
+            last = last_committed_key(db, family)?;
         }
         for op in batch.ops() {
             match op? {
@@ -239,6 +234,16 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
         return Ok(());
     }
     journal::remove(store).map_err(|error| failed(&format!("its journal cannot be removed: {error}")))
+}
+
+/// The last key that a keyspace has now, in whatever state.
+pub fn last_committed_key(db: &Db, family: &Family<'_>) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut read = ReadOptions::default();
+    read.set_total_order_seek(true);
+    let mut records = db.raw_iterator_cf_opt(&family.handle, read);
+    records.seek_to_last();
+    records.status().map_err(|error| read_error(&error))?;
+    Ok(records.key().map(<[u8]>::to_vec))
 }
 
 /// What an operation is for the cache of records.

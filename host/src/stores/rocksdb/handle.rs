@@ -1,5 +1,6 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
+use super::commit::last_committed_key;
 use super::late::LateWriter;
 use super::raw_batch::Family;
 use super::records::Name;
@@ -9,6 +10,8 @@ use bytes::Bytes;
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
+use smallvec::SmallVec;
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -177,9 +180,36 @@ impl<'db> State<'db> {
         if let Some(known) = self.cached(keyspace, key, open.last) {
             return Ok(known);
         }
+        if self.are_absent(keyspace, [key], open).any(|is_absent| is_absent) {
+            return Ok(self.keep(keyspace, key, open, None));
+        }
         let Some(view) = self.view_of(keyspace, [key]) else { return Ok(None) };
         let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
+        if value.is_none() {
+            self.missed(keyspace)?;
+        }
         Ok(self.keep(keyspace, key, open, value.as_deref()))
+    }
+
+    /// Which of these records are known to be absent by the frontier of their keyspace; nothing of a keyspace that is not cached.
+    fn are_absent<'k>(
+        &self,
+        keyspace: &OpenKeyspace<'db>,
+        keys: impl IntoIterator<Item = &'k [u8]>,
+        open: &Open,
+    ) -> impl Iterator<Item = bool> {
+        let cache = self.shared.cache.as_ref().zip(keyspace.cached);
+        let names = |space| keys.into_iter().map(move |bytes| Name { space, bytes });
+        cache.map(|(cache, space)| cache.are_absent(names(space), open.last)).into_iter().flatten()
+    }
+
+    /// RocksDB looked for a record in vain.
+    fn missed(&self, keyspace: &OpenKeyspace<'db>) -> Result<(), StoreError> {
+        let (Some(cache), Some(space), Some(family)) = (&self.shared.cache, keyspace.cached, &keyspace.family) else { return Ok(()) };
+        cache.missed_record(space, || {
+            let last = self.database(keyspace).map(|db| last_committed_key(db, family)).transpose()?;
+            Ok((last.flatten(), self.shared.revisions.last()))
+        })
     }
 
     /// What the cache knows, and reads of the other keys.
@@ -227,8 +257,17 @@ impl<'db> State<'db> {
 
     /// Reads keys of one keyspace.
     fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], open: &Open) -> Result<(), StoreError> {
-        let mut scattered = Vec::with_capacity(group.len());
-        for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
+        let are_absent: SmallVec<[bool; 64]> = self.are_absent(keyspace, group.iter().map(|(_, key, _)| *key), open).collect();
+        let mut left = Vec::with_capacity(group.len());
+        for (unknown, is_absent) in group.iter_mut().zip(are_absent.into_iter().chain(iter::repeat(false))) {
+            if is_absent {
+                self.keep(keyspace, unknown.1, open, None);
+            } else {
+                left.push(unknown);
+            }
+        }
+        let mut scattered = Vec::with_capacity(left.len());
+        for run in left.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
             if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes {
                 scattered.extend(run);
                 continue;
@@ -243,11 +282,13 @@ impl<'db> State<'db> {
         }
         let Some(view) = self.view_of(keyspace, scattered.iter().map(|(_, key, _)| *key)) else { return Ok(()) };
         let got = view.db.batched_multi_get_cf_opt(view.family, scattered.iter().map(|(_, key, _)| *key), false, &view.read);
+        let mut is_missed = false;
         for ((_, key, slot), value) in scattered.into_iter().zip(got) {
             let value = value.map_err(|error| read_error(&error))?;
+            is_missed |= value.is_none();
             **slot = self.keep(keyspace, key, open, value.as_deref());
         }
-        Ok(())
+        if is_missed { self.missed(keyspace) } else { Ok(()) }
     }
 }
 

@@ -39,8 +39,8 @@ pub struct RocksOptions {
     pub compression: Compression,
     /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
     pub block_cache_bytes: usize,
-    /// Memory for records, and for pages of collections, that were read lately, and for collections that are read and changed in turn, in
-    /// bytes; 0 for none. Default: 128 MiB.
+    /// Memory for records, and for pages of collections, that were read lately, for collections that are read and changed in turn, and for
+    /// what tells that new records are not there yet, in bytes; 0 for none. Default: 128 MiB.
     pub record_cache_bytes: usize,
     /// What a keyspace collects in memory before it writes files, in eight parts, in bytes. All keyspaces together take up to four times
     /// as much. Default: 32 MiB.

@@ -12,6 +12,7 @@
 //! one. A commit puts new values in the place of old ones, and keeps residents in step; pages it leaves behind: they are of no
 //! state any more, and make room for others.
 
+use super::frontiers::{Frontiers, Look};
 use super::gaps::{Gaps, Structure};
 use super::marks::{Mark, Marks};
 use super::options::{PREFIX_BYTES, within_prefix};
@@ -36,6 +37,8 @@ const MAX_PAGE_BYTES: usize = 64 << 10;
 const GROUP: usize = 16;
 /// The part of the cache's memory that residents may take.
 const RESIDENT_SHARE: usize = 8;
+/// The part of it that the filter of frontiers takes.
+const FILTER_SHARE: usize = 16;
 /// Added to the number of a keyspace: its pages.
 const PAGES: u32 = 1 << 31;
 
@@ -49,6 +52,7 @@ pub struct RecordCache {
     structures: Marks,
     gaps: Gaps,
     residents: Residents,
+    frontiers: Frontiers,
     hasher: RandomState,
     /// The keyspaces: position of the database, and name of the column family.
     spaces: Mutex<Vec<(usize, String)>>,
@@ -69,8 +73,8 @@ impl RecordCache {
             return None;
         }
         let hasher = RandomState::default();
-        let residents = bytes / RESIDENT_SHARE;
-        let bytes = bytes - residents;
+        let (residents, filter) = (bytes / RESIDENT_SHARE, bytes / FILTER_SHARE);
+        let bytes = bytes - residents - filter;
         Some(Self {
             shards: (0..SHARDS).map(|_| RwLock::new(Records::new(bytes / SHARDS))).collect(),
             records: Marks::new(),
@@ -78,6 +82,7 @@ impl RecordCache {
             structures: Marks::new(),
             gaps: Gaps::new(),
             residents: Residents::new(residents),
+            frontiers: Frontiers::new(filter),
             hasher,
             spaces: Mutex::default(),
         })
@@ -152,6 +157,17 @@ impl RecordCache {
         }
     }
 
+    /// Of these records, which are not there for sure in the state behind the commit `last`, although nothing is kept of them.
+    pub fn are_absent<'k>(&self, names: impl IntoIterator<Item = Name<'k>>, last: u64) -> impl Iterator<Item = bool> {
+        let look = self.frontiers.look();
+        names.into_iter().map(move |name| look.is_absent(&name, self.hash(&name), last))
+    }
+
+    /// A record of the keyspace was looked for in vain, see [`Frontiers::missed`].
+    pub fn missed_record<E>(&self, space: u32, last: impl FnOnce() -> Result<(Option<Vec<u8>>, u64), E>) -> Result<(), E> {
+        self.frontiers.missed(space, last)
+    }
+
     /// The answer to a question in the state behind the commit `last`; `None` where that is not known here.
     pub fn page(&self, space: u32, question: &Question, last: u64) -> Option<Page> {
         let name = Name { space: space | PAGES, bytes: &question.bytes };
@@ -209,7 +225,7 @@ impl RecordCache {
     pub fn change<'c>(&'c self, changes: impl IntoIterator<Item = Change<'c>>) -> Changing<'c> {
         let changes = changes.into_iter();
         let records = SmallVec::with_capacity(changes.size_hint().0);
-        let mut changing = Changing { cache: self, records, outdated: 0, marks: SmallVec::new(), outcome: None };
+        let mut changing = Changing { cache: self, records, outdated: 0, marks: SmallVec::new(), look: None, outcome: None };
         let mut last: Option<(Name<'_>, u64)> = None;
         for change in changes {
             match change {
@@ -245,6 +261,12 @@ impl RecordCache {
                     }
                 }
             }
+        }
+        let puts = || changing.records.iter().filter(|changed| changed.value.is_some()).map(|changed| (&changed.name, changed.hash));
+        if puts().next().is_some() {
+            let look = self.frontiers.look();
+            look.put(puts);
+            changing.look = Some(look);
         }
         changing
     }
@@ -300,6 +322,9 @@ pub struct Changing<'c> {
     outdated: usize,
     /// The marks of ranges and structures.
     marks: SmallVec<[&'c Mark; 4]>,
+    /// Keeps frontiers as they are. Not taken for deletions alone: the thread that writes late commits deletes everything where it fails, which
+    /// may be waited for where a frontier is found.
+    look: Option<Look<'c>>,
     /// What it has got, and whether everything was written.
     outcome: Option<(u64, bool)>,
 }
