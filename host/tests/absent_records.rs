@@ -1,14 +1,15 @@
 //! Records that are not there: what the store knows of them in memory is true in every state, whoever writes at the same time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+use bytes::Bytes;
 use orbweaver::stores::rocksdb::{RocksHandle, RocksOptions, RocksStore};
 use orbweaver_engine::store::{Batch, KeyRange, Keyspace, Order, Scope, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// So little that what is known of some thousand records is all that there is room for.
-const CACHE_BYTES: usize = 256 << 10;
+/// So little that there is room for what is known of a thousand new records, and then for that of others.
+const CACHE_BYTES: usize = 16 << 10;
 
 fn open(path: &Path) -> RocksStore {
     RocksStore::open(path, RocksOptions { record_cache_bytes: CACHE_BYTES, ..RocksOptions::default() }).unwrap()
@@ -22,6 +23,11 @@ fn key(number: u64) -> [u8; 12] {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&number.to_be_bytes());
     key
+}
+
+/// The scope of writers.
+fn one_at_a_time() -> Scope {
+    Scope::Keys(vec![Bytes::from_static(b"k")])
 }
 
 /// A sequence of numbers that look random.
@@ -46,7 +52,7 @@ fn reads_of_old_and_new_records_are_those_of_a_model_whatever_is_written_late_de
             handle.let_commits_be_late(step % 3 > 0);
             newest += random(4);
             let mut batch = Batch::new();
-            handle.begin(&Scope::Exclusive).unwrap();
+            handle.begin(&one_at_a_time()).unwrap();
             let asked: Vec<u64> = (0..8).map(|turn| if turn % 2 == 0 { newest + random(8) } else { random(newest + 8) }).collect();
             let keys: Vec<[u8; 12]> = asked.iter().map(|number| key(*number)).collect();
             let expected: Vec<Option<Vec<u8>>> = asked.iter().map(|number| Some(model.get(number)?.to_be_bytes().to_vec())).collect();
@@ -113,7 +119,7 @@ fn readers_beside_a_writer_find_each_record_of_their_state_and_no_other() {
         }
         let data = data(&mut handle);
         for number in 1..=COMMITS {
-            handle.begin(&Scope::Keys(vec![key(0).to_vec().into()])).unwrap();
+            handle.begin(&one_at_a_time()).unwrap();
             let mut batch = Batch::new();
             assert_eq!(handle.get(data, &key(number)).unwrap(), None);
             batch.put(data, &key(number), b"value").unwrap();
@@ -122,6 +128,50 @@ fn readers_beside_a_writer_find_each_record_of_their_state_and_no_other() {
                 batch.delete(data, &key(old)).unwrap();
             }
             handle.commit(&batch, &[]).unwrap();
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn readers_of_a_state_find_what_is_deleted_at_the_end_while_they_read() {
+    const COMMITS: u64 = 150_000;
+    let directory = tempfile::tempdir().unwrap();
+    let (store, is_over) = (open(directory.path()), AtomicBool::new(false));
+    let (mut handle, readers) = (store.handle(), [1, 2, 3].map(|reader| (reader, store.handle())));
+    let newest = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        for (reader, mut handle) in readers {
+            let (is_over, newest) = (&is_over, &newest);
+            scope.spawn(move || {
+                let (data, mut random) = (data(&mut handle), noise(reader));
+                while !is_over.load(Ordering::SeqCst) {
+                    handle.begin(&Scope::Read).unwrap();
+                    let first = (newest.load(Ordering::SeqCst) + 2 - random(4)) * 2;
+                    let one = handle.get(data, &key(first)).unwrap();
+                    std::thread::yield_now();
+                    // One that was never there.
+                    assert_eq!(handle.get(data, &key(u64::MAX - random(1000))).unwrap(), None);
+                    let other = handle.get(data, &key(first + 1)).unwrap();
+                    assert_eq!(one, other, "both are put, and deleted, by one commit");
+                    handle.rollback();
+                }
+            });
+        }
+        let (data, mut random) = (data(&mut handle), noise(7));
+        for number in 1..=COMMITS {
+            newest.store(number, Ordering::SeqCst);
+            let both = [key(number * 2), key(number * 2 + 1)];
+            handle.begin(&one_at_a_time()).unwrap();
+            let mut batch = Batch::new();
+            both.iter().for_each(|key| batch.put(data, key, b"value").unwrap());
+            handle.commit(&batch, &[]).unwrap();
+            if random(4) > 0 {
+                handle.begin(&one_at_a_time()).unwrap();
+                let mut batch = Batch::new();
+                both.iter().for_each(|key| batch.delete(data, key).unwrap());
+                handle.commit(&batch, &[]).unwrap();
+            }
         }
         is_over.store(true, Ordering::SeqCst);
     });

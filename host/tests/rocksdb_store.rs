@@ -447,6 +447,33 @@ fn a_late_commit_that_fails_is_told_when_the_store_is_settled_and_is_not_seen_ag
 }
 
 #[test]
+fn a_read_in_vain_returns_where_the_late_commits_that_it_waits_for_fail() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let store = RocksStore::open(&path, RocksOptions { write_buffer_bytes: 64 << 10, ..RocksOptions::default() }).unwrap();
+    let mut handle = store.handle();
+    put(&mut handle, b"k", b"before").unwrap();
+    handle.let_commits_be_late(true);
+    let moved = directory.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    // None of them is settled, and each keyspace looks for its last key at its first read in vain.
+    let names = ["data", "meta", "score", "rank", "expire", "garbage", "system"];
+    let keyspaces = names.map(|name| handle.open_keyspace(name, Order::Bytes).unwrap());
+    for number in 0_u32..2000 {
+        if put_among_others(&mut handle, b"k", &number.to_be_bytes()).is_err() {
+            break;
+        }
+        if let Some(keyspace) = keyspaces.get(number as usize / 200) {
+            handle.begin(&Scope::Read).unwrap();
+            assert!(!handle.get(*keyspace, b"absent").is_ok_and(|value| value.is_some()));
+            handle.rollback();
+        }
+    }
+    assert!(matches!(handle.settle(u64::MAX), Err(StoreError::UnknownOutcome(_))));
+    std::fs::rename(&moved, &path).unwrap();
+}
+
+#[test]
 fn the_log_is_synced_every_second_where_that_is_asked_for() {
     let (often, never) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let synced = RocksStore::open(often.path(), RocksOptions { durability: Durability::EverySecond, ..RocksOptions::default() }).unwrap();

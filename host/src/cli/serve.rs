@@ -80,7 +80,8 @@ pub struct ServeArgs {
     /// Memory for blocks read from RocksDB's files
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache_size: ByteSize,
-    /// Memory for records, and for pages of collections, that were read lately, in front of RocksDB; 0B: none
+    /// Memory for records, and for pages of collections, that were read lately, and for what tells which new ones are not there, in front
+    /// of RocksDB; 0B: none
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     record_cache: ByteSize,
     /// Close connections that are silent for so long without waiting in a blocking command; 0s: never

@@ -157,7 +157,7 @@ impl State<'_> {
     fn last_key(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Option<Vec<u8>>, StoreError> {
         let mut last: Option<Vec<u8>> = None;
         if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
-            last = last_committed_key(db, family)?;
+            last = last_committed_key(db, family, ReadOptions::default())?;
         }
         for op in batch.ops() {
             match op? {
@@ -237,8 +237,7 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
 }
 
 /// The last key that a keyspace has now, in whatever state.
-pub fn last_committed_key(db: &Db, family: &Family<'_>) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut read = ReadOptions::default();
+pub fn last_committed_key(db: &Db, family: &Family<'_>, mut read: ReadOptions) -> Result<Option<Vec<u8>>, StoreError> {
     read.set_total_order_seek(true);
     let mut records = db.raw_iterator_cf_opt(&family.handle, read);
     records.seek_to_last();

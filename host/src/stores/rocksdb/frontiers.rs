@@ -4,6 +4,11 @@
 //! for first, is mostly answered from here.
 //!
 //! A keyspace gets its frontier when a record was looked for in vain. Where the filter is full, it is emptied, and all frontiers are gone.
+//!
+//! # Which states are told
+//! A frontier is found while no commit that puts anything is between its first write and its number. Commits that delete may be: of these
+//! the database may show some, which all have started. So the frontier is of the states that hold as many commits as had started by then
+//! (`since`): one that was taken before the last key was looked for holds that many only if nothing was under way, and then it shows the same.
 
 use super::records::Name;
 use parking_lot::{RwLock, RwLockReadGuard};
@@ -14,15 +19,35 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const BITS_A_RECORD: usize = 8;
 /// How many bits of its word a record sets.
 const BITS_SET: u32 = 4;
+/// With a smaller filter the search for last keys would take more time than it saves.
+const LEAST_BYTES: usize = 1 << 10;
+/// Where a last key is not found soon, so many misses pass before it is looked for again.
+const PAUSE: usize = 1 << 10;
 
 /// Those of the keyspaces of one store.
 pub struct Frontiers {
-    /// By the numbers of keyspaces in the cache. Commits hold the lock from before they write until they have their number.
-    known: RwLock<Vec<Option<Frontier>>>,
+    filter_bytes: usize,
+    /// Commits that put anything hold the lock from before they write until they have their number.
+    known: RwLock<Known>,
+    /// How many misses are to pass.
+    pause: AtomicUsize,
+}
+
+/// All that is known at a time.
+#[derive(Default)]
+struct Known {
+    /// By the numbers of keyspaces in the cache.
+    frontiers: Vec<Option<Frontier>>,
     filter: Filter,
 }
 
-/// In the state behind the commit `since`, nothing was behind the key `last`, or nothing at all was there.
+impl Known {
+    fn of(&self, space: u32) -> Option<&Frontier> {
+        self.frontiers.get(usize::try_from(space).ok()?)?.as_ref()
+    }
+}
+
+/// In the states behind the commit `since`, all that is behind the key `last` was put later; all that is there, where it is `None`.
 struct Frontier {
     last: Option<Vec<u8>>,
     since: u64,
@@ -35,6 +60,7 @@ impl Frontier {
 }
 
 /// A Bloom filter whose every record is in one word, so that one wait tells.
+#[derive(Default)]
 struct Filter {
     words: Box<[AtomicU64]>,
     /// How many records it was told of that it did not seem to know.
@@ -46,10 +72,8 @@ impl Filter {
         Self { words: (0..bytes / size_of::<u64>()).map(|_| AtomicU64::new(0)).collect(), records: AtomicUsize::new(0) }
     }
 
-    /// The word of a hash, and its bits there.
+    /// The word of a hash, and its bits there: by the upper and the lower bits of the hash.
     fn place(&self, hash: u64) -> Option<(&AtomicU64, u64)> {
-        // Other bits than those by which the cache finds records.
-        let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let word = (u128::from(hash) * self.words.len() as u128) >> 64;
         let bits = (0..BITS_SET).fold(0, |bits, number| bits | 1 << (hash >> (6 * number) & 63));
         Some((self.words.get(usize::try_from(word).ok()?)?, bits))
@@ -68,94 +92,88 @@ impl Filter {
         if let Some((word, bits)) = self.place(hash)
             && word.load(Ordering::Relaxed) & bits != bits
         {
-            // Whoever finds the record in the database, or must find it, has it from who wrote it there after this.
+            // Whoever must find the record has learnt of it from the database, which its writer told later.
             word.fetch_or(bits, Ordering::Relaxed);
             self.records.fetch_add(1, Ordering::Relaxed);
         }
     }
 
+    /// One without words is.
     fn is_full(&self) -> bool {
         self.records.load(Ordering::Relaxed) >= self.words.len() * (u64::BITS as usize / BITS_A_RECORD)
-    }
-
-    fn clear(&self) {
-        self.words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        self.records.store(0, Ordering::Relaxed);
     }
 }
 
 /// A look at the frontiers, which stay as they are as long as it is there.
-pub struct Look<'f> {
-    known: RwLockReadGuard<'f, Vec<Option<Frontier>>>,
-    filter: &'f Filter,
-}
+pub struct Look<'f>(RwLockReadGuard<'f, Known>);
 
 impl Look<'_> {
-    fn of(&self, space: u32) -> Option<&Frontier> {
-        self.known.get(usize::try_from(space).ok()?)?.as_ref()
-    }
-
     /// Whether there is no record of that name and hash for sure, in the state behind the commit `last`.
     pub fn is_absent(&self, name: &Name<'_>, hash: u64, last: u64) -> bool {
-        self.of(name.space).is_some_and(|frontier| frontier.since <= last && frontier.is_before(name.bytes)) && !self.filter.has(hash)
+        let frontier = self.0.of(name.space);
+        frontier.is_some_and(|frontier| frontier.since <= last && frontier.is_before(name.bytes)) && !self.0.filter.has(hash)
     }
 
     /// These records are about to be put: the look is to be kept until the commit that puts them has its number.
     pub fn put<'n, N: Iterator<Item = (&'n Name<'n>, u64)>>(&self, names: impl Fn() -> N) {
-        let are_behind = || names().filter(|(name, _)| self.of(name.space).is_some_and(|frontier| frontier.is_before(name.bytes)));
+        let are_behind = || names().filter(|(name, _)| self.0.of(name.space).is_some_and(|frontier| frontier.is_before(name.bytes)));
         // Waited for together, and not one after the other by changes, each of which waits for those before it.
-        are_behind().for_each(|(_, hash)| self.filter.touch(hash));
-        are_behind().for_each(|(_, hash)| self.filter.add(hash));
+        are_behind().for_each(|(_, hash)| self.0.filter.touch(hash));
+        are_behind().for_each(|(_, hash)| self.0.filter.add(hash));
     }
 }
 
 impl Frontiers {
-    /// None yet; the filter takes so many bytes.
-    pub fn new(bytes: usize) -> Self {
-        Self { known: RwLock::default(), filter: Filter::new(bytes) }
+    /// None yet; the filter takes so many bytes once there is one.
+    pub fn new(filter_bytes: usize) -> Self {
+        Self { filter_bytes, known: RwLock::default(), pause: AtomicUsize::new(0) }
     }
 
     pub fn look(&self) -> Look<'_> {
-        Look { known: self.known.read(), filter: &self.filter }
+        Look(self.known.read())
     }
 
-    /// A record was looked for in vain. Gives its keyspace a frontier if it has none and no commit is being written. `last` says the last key that is
-    /// there and the number of the last commit; nothing is known where it does not.
-    pub fn missed<E>(&self, space: u32, last: impl FnOnce() -> Result<(Option<Vec<u8>>, u64), E>) -> Result<(), E> {
-        let has_one = |known: &[Option<Frontier>], at: usize| known.get(at).is_some_and(Option::is_some);
-        let Ok(at) = usize::try_from(space) else { return Ok(()) };
-        if !self.filter.is_full() && has_one(&self.known.read(), at) {
-            return Ok(());
+    /// A record was looked for in vain: gives its keyspace a frontier if it has none. `last` says the last key that is there, and how many
+    /// commits have started behind that; `None` where that cannot be said soon. Not to be called by whoever has a look.
+    pub fn find(&self, space: u32, last: impl FnOnce() -> Option<(Option<Vec<u8>>, u64)>) {
+        let is_found = |known: &Known| known.of(space).is_some() && !known.filter.is_full();
+        let Ok(at) = usize::try_from(space) else { return };
+        if self.filter_bytes < LEAST_BYTES || is_found(&self.known.read()) {
+            return;
         }
-        let Some(mut known) = self.known.try_write() else { return Ok(()) };
-        if self.filter.is_full() {
-            known.clear();
-            self.filter.clear();
+        let pause = self.pause.load(Ordering::Relaxed);
+        if pause > 0 {
+            // Another thread's may be lost.
+            return self.pause.store(pause - 1, Ordering::Relaxed);
         }
-        if has_one(&known, at) {
-            return Ok(());
+        let mut known = self.known.write();
+        if known.filter.is_full() {
+            *known = Known { frontiers: Vec::new(), filter: Filter::new(self.filter_bytes) };
         }
-        let (last, since) = last()?;
-        if known.len() <= at {
-            known.resize_with(at + 1, || None);
+        if is_found(&known) {
+            return;
         }
-        if let Some(place) = known.get_mut(at) {
+        let Some((last, since)) = last() else { return self.pause.store(PAUSE, Ordering::Relaxed) };
+        if known.frontiers.len() <= at {
+            known.frontiers.resize_with(at + 1, || None);
+        }
+        if let Some(place) = known.frontiers.get_mut(at) {
             *place = Some(Frontier { last, since });
         }
-        Ok(())
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use foldhash::fast::FixedState;
-    use std::convert::Infallible;
+    use foldhash::quality::FixedState;
     use std::hash::BuildHasher;
+    use std::thread;
+    use std::time::Duration;
 
     const SPACE: u32 = 3;
-    const RECORDS: u64 = 1000;
+    const RECORDS: u64 = 4096;
 
     fn frontiers() -> Frontiers {
         Frontiers::new(usize::try_from(RECORDS).unwrap() * BITS_A_RECORD / 8)
@@ -176,7 +194,7 @@ mod tests {
     }
 
     fn missed(frontiers: &Frontiers, last: Option<&[u8]>, since: u64) {
-        frontiers.missed(SPACE, || Ok::<_, Infallible>((last.map(<[u8]>::to_vec), since))).unwrap();
+        frontiers.find(SPACE, || Some((last.map(<[u8]>::to_vec), since)));
     }
 
     fn key(number: u64) -> [u8; 8] {
@@ -225,13 +243,39 @@ mod tests {
 
     #[test]
     fn none_is_found_beside_a_commit_that_is_being_written() {
-        let frontiers = frontiers();
-        let commit = frontiers.look();
-        missed(&frontiers, None, 5);
-        drop(commit);
-        assert!(!is_absent(&frontiers, b"n", 9));
+        let (frontiers, is_found) = (frontiers(), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            let commit = frontiers.look();
+            scope.spawn(|| {
+                missed(&frontiers, None, 5);
+                is_found.store(1, Ordering::SeqCst);
+            });
+            thread::sleep(Duration::from_millis(50));
+            assert_eq!(is_found.load(Ordering::SeqCst), 0);
+            drop(commit);
+        });
+        assert!(is_absent(&frontiers, b"n", 9));
+    }
+
+    #[test]
+    fn a_last_key_that_is_not_found_soon_is_not_looked_for_at_each_miss() {
+        let (frontiers, mut searches) = (frontiers(), 0);
+        for _ in 0..=PAUSE {
+            frontiers.find(SPACE, || {
+                searches += 1;
+                None
+            });
+        }
+        assert_eq!(searches, 1);
         missed(&frontiers, None, 5);
         assert!(is_absent(&frontiers, b"n", 9));
+    }
+
+    #[test]
+    fn a_small_filter_is_none() {
+        let frontiers = Frontiers::new(LEAST_BYTES - 1);
+        frontiers.find(SPACE, || panic!("nothing is looked for"));
+        assert!(!is_absent(&frontiers, b"n", 9));
     }
 
     #[test]
@@ -240,7 +284,7 @@ mod tests {
         missed(&frontiers, None, 0);
         (0..RECORDS).for_each(|number| put(&frontiers, &key(number)));
         assert!((0..RECORDS).all(|number| !is_absent(&frontiers, &key(number), 0)));
-        let seem = (RECORDS..101 * RECORDS).filter(|number| !is_absent(&frontiers, &key(*number), 0)).count();
+        let seem = (RECORDS..RECORDS + 100_000).filter(|number| !is_absent(&frontiers, &key(*number), 0)).count();
         assert!(seem < 5000, "{seem} of 100,000");
     }
 

@@ -11,9 +11,11 @@ use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Orde
 use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 use smallvec::SmallVec;
-use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// So many dead records are passed by the search for the last key of a keyspace.
+const MOST_SKIPPED: u64 = 1000;
 
 /// A handle on a [`super::RocksStore`], for one thread at a time. Dropping it rolls its transaction back.
 pub struct RocksHandle {
@@ -180,13 +182,13 @@ impl<'db> State<'db> {
         if let Some(known) = self.cached(keyspace, key, open.last) {
             return Ok(known);
         }
-        if self.are_absent(keyspace, [key], open).any(|is_absent| is_absent) {
-            return Ok(self.keep(keyspace, key, open, None));
+        if self.are_absent(keyspace, [key], open).next() == Some(true) {
+            return Ok(self.keep_absent(keyspace, key, open));
         }
         let Some(view) = self.view_of(keyspace, [key]) else { return Ok(None) };
         let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
         if value.is_none() {
-            self.missed(keyspace)?;
+            self.find_frontier(keyspace);
         }
         Ok(self.keep(keyspace, key, open, value.as_deref()))
     }
@@ -203,13 +205,21 @@ impl<'db> State<'db> {
         cache.map(|(cache, space)| cache.are_absent(names(space), open.last)).into_iter().flatten()
     }
 
+    /// What a frontier has told is left in the cache for who is about to put it there, and needs no place otherwise.
+    fn keep_absent(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], open: &Open) -> Option<Bytes> {
+        if open.kind == Kind::Read { None } else { self.keep(keyspace, key, open, None) }
+    }
+
     /// RocksDB looked for a record in vain.
-    fn missed(&self, keyspace: &OpenKeyspace<'db>) -> Result<(), StoreError> {
-        let (Some(cache), Some(space), Some(family)) = (&self.shared.cache, keyspace.cached, &keyspace.family) else { return Ok(()) };
-        cache.missed_record(space, || {
-            let last = self.database(keyspace).map(|db| last_committed_key(db, family)).transpose()?;
-            Ok((last.flatten(), self.shared.revisions.last()))
-        })
+    fn find_frontier(&self, keyspace: &OpenKeyspace<'db>) {
+        let (Some(cache), Some(space), Some(family)) = (&self.shared.cache, keyspace.cached, &keyspace.family) else { return };
+        cache.find_frontier(space, || {
+            let mut read = ReadOptions::default();
+            // Where many were deleted at the end, it is not worth the search, and commits wait for it.
+            read.set_max_skippable_internal_keys(MOST_SKIPPED);
+            let last = last_committed_key(self.database(keyspace)?, family, read).ok()?;
+            Some((last, self.shared.revisions.started()))
+        });
     }
 
     /// What the cache knows, and reads of the other keys.
@@ -257,17 +267,8 @@ impl<'db> State<'db> {
 
     /// Reads keys of one keyspace.
     fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], open: &Open) -> Result<(), StoreError> {
-        let are_absent: SmallVec<[bool; 64]> = self.are_absent(keyspace, group.iter().map(|(_, key, _)| *key), open).collect();
-        let mut left = Vec::with_capacity(group.len());
-        for (unknown, is_absent) in group.iter_mut().zip(are_absent.into_iter().chain(iter::repeat(false))) {
-            if is_absent {
-                self.keep(keyspace, unknown.1, open, None);
-            } else {
-                left.push(unknown);
-            }
-        }
-        let mut scattered = Vec::with_capacity(left.len());
-        for run in left.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
+        let mut scattered = Vec::with_capacity(group.len());
+        for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
             if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes {
                 scattered.extend(run);
                 continue;
@@ -277,6 +278,15 @@ impl<'db> State<'db> {
             // Not kept: whoever takes elements from a list does not ask for them again.
             run.iter_mut().zip(neighbours::get(view, &keys)?).for_each(|((.., slot), value)| **slot = value);
         }
+        let are_absent: SmallVec<[bool; 64]> = self.are_absent(keyspace, scattered.iter().map(|(_, key, _)| *key), open).collect();
+        let mut are_absent = are_absent.into_iter();
+        scattered.retain(|(_, key, _)| {
+            let is_absent = are_absent.next() == Some(true);
+            if is_absent {
+                self.keep_absent(keyspace, key, open);
+            }
+            !is_absent
+        });
         if scattered.is_empty() {
             return Ok(());
         }
@@ -288,7 +298,10 @@ impl<'db> State<'db> {
             is_missed |= value.is_none();
             **slot = self.keep(keyspace, key, open, value.as_deref());
         }
-        if is_missed { self.missed(keyspace) } else { Ok(()) }
+        if is_missed {
+            self.find_frontier(keyspace);
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records in memory, in front of RocksDB: those that were read lately, as the last commit has left them, keys that were found absent,
-//! pages of scans within one structure, and whole structures ([`super::residents`]). A read that RocksDB serves from its own memory takes
+//! pages of scans within one structure, whole structures ([`super::residents`]), and which new records are not there
+//! ([`super::frontiers`]). A read that RocksDB serves from its own memory takes
 //! some ten times as long, and a step of one of its iterators as long as a record from here.
 //!
 //! # Which state a record is of
@@ -163,9 +164,9 @@ impl RecordCache {
         names.into_iter().map(move |name| look.is_absent(&name, self.hash(&name), last))
     }
 
-    /// A record of the keyspace was looked for in vain, see [`Frontiers::missed`].
-    pub fn missed_record<E>(&self, space: u32, last: impl FnOnce() -> Result<(Option<Vec<u8>>, u64), E>) -> Result<(), E> {
-        self.frontiers.missed(space, last)
+    /// A record of the keyspace was looked for in vain, see [`Frontiers::find`].
+    pub fn find_frontier(&self, space: u32, last: impl FnOnce() -> Option<(Option<Vec<u8>>, u64)>) {
+        self.frontiers.find(space, last);
     }
 
     /// The answer to a question in the state behind the commit `last`; `None` where that is not known here.
@@ -322,8 +323,8 @@ pub struct Changing<'c> {
     outdated: usize,
     /// The marks of ranges and structures.
     marks: SmallVec<[&'c Mark; 4]>,
-    /// Keeps frontiers as they are. Not taken for deletions alone: the thread that writes late commits deletes everything where it fails, which
-    /// may be waited for where a frontier is found.
+    /// Keeps frontiers as they are. Not taken where nothing is put: [`super::Shared::forget_unwritten`] deletes everything where a late commit
+    /// fails, which whoever finds a frontier may be waiting for.
     look: Option<Look<'c>>,
     /// What it has got, and whether everything was written.
     outcome: Option<(u64, bool)>,
