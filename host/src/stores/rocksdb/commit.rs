@@ -1,13 +1,13 @@
 //! Commits: from a batch of the contract to writes of databases.
 
 use super::database::Database;
-use super::handle::{Kind, Open, OpenKeyspace, State};
+use super::handle::{Kind, Open, OpenKeyspace, State, last_committed_key};
 use super::journal::{self, Part};
 use super::late::LateWriter;
-use super::raw_batch::{Family, RawBatch};
+use super::raw_batch::RawBatch;
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
-use super::{Db, LIMITS, Shared, read_error};
+use super::{LIMITS, Shared};
 use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
 use smallvec::SmallVec;
@@ -234,15 +234,6 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
         return Ok(());
     }
     journal::remove(store).map_err(|error| failed(&format!("its journal cannot be removed: {error}")))
-}
-
-/// The last key that a keyspace has now, in whatever state.
-pub fn last_committed_key(db: &Db, family: &Family<'_>, mut read: ReadOptions) -> Result<Option<Vec<u8>>, StoreError> {
-    read.set_total_order_seek(true);
-    let mut records = db.raw_iterator_cf_opt(&family.handle, read);
-    records.seek_to_last();
-    records.status().map_err(|error| read_error(&error))?;
-    Ok(records.key().map(<[u8]>::to_vec))
 }
 
 /// What an operation is for the cache of records.

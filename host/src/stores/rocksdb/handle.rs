@@ -1,6 +1,5 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
-use super::commit::last_committed_key;
 use super::late::LateWriter;
 use super::raw_batch::Family;
 use super::records::Name;
@@ -307,6 +306,15 @@ impl<'db> State<'db> {
 
 /// A key that the cache does not know, and where its value is to go.
 type Unknown<'k, 'v> = (Keyspace, &'k [u8], &'v mut Option<Bytes>);
+
+/// The last key that a keyspace has now, in whatever state.
+pub(super) fn last_committed_key(db: &Db, family: &Family<'_>, mut read: ReadOptions) -> Result<Option<Vec<u8>>, StoreError> {
+    read.set_total_order_seek(true);
+    let mut records = db.raw_iterator_cf_opt(&family.handle, read);
+    records.seek_to_last();
+    records.status().map_err(|error| read_error(&error))?;
+    Ok(records.key().map(<[u8]>::to_vec))
+}
 
 fn no_transaction() -> StoreError {
     StoreError::Io("no transaction is open".into())

@@ -1,7 +1,7 @@
 //! Records in memory, in front of RocksDB: those that were read lately, as the last commit has left them, keys that were found absent,
 //! pages of scans within one structure, whole structures ([`super::residents`]), and which new records are not there
-//! ([`super::frontiers`]). A read that RocksDB serves from its own memory takes
-//! some ten times as long, and a step of one of its iterators as long as a record from here.
+//! ([`super::frontiers`]). A read that RocksDB serves from its own memory takes some ten times as long, and a step of one of its
+//! iterators as long as a record from here.
 //!
 //! # Which state a record is of
 //! Commits have numbers, which they get when they have written ([`super::Revisions`]); a transaction that begins when `last` was
