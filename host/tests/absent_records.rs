@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 use bytes::Bytes;
+use fastrand::Rng;
 use orbweaver::stores::rocksdb::{RocksHandle, RocksOptions, RocksStore};
 use orbweaver_engine::store::{Batch, KeyRange, Keyspace, Order, Scope, Store};
 use std::collections::BTreeMap;
@@ -30,30 +31,21 @@ fn one_at_a_time() -> Scope {
     Scope::Keys(vec![Bytes::from_static(b"k")])
 }
 
-/// A sequence of numbers that look random.
-fn noise(mut state: u64) -> impl FnMut(u64) -> u64 {
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    }
-}
-
 #[test]
 fn reads_of_old_and_new_records_are_those_of_a_model_whatever_is_written_late_deleted_or_opened_again() {
     let directory = tempfile::tempdir().unwrap();
-    let (mut model, mut random, mut newest) = (BTreeMap::<u64, u64>::new(), noise(88_172_645_463_325_252), 0);
+    let (mut model, mut random, mut newest) = (BTreeMap::<u64, u64>::new(), Rng::with_seed(88_172_645_463_325_252), 0);
     for _ in 0..4 {
         let store = open(directory.path());
         let mut handle = store.handle();
         let data = data(&mut handle);
         for step in 0..4000_u64 {
             handle.let_commits_be_late(step % 3 > 0);
-            newest += random(4);
+            newest += random.u64(..4);
             let mut batch = Batch::new();
             handle.begin(&one_at_a_time()).unwrap();
-            let asked: Vec<u64> = (0..8).map(|turn| if turn % 2 == 0 { newest + random(8) } else { random(newest + 8) }).collect();
+            let asked: Vec<u64> =
+                (0..8).map(|turn| if turn % 2 == 0 { newest + random.u64(..8) } else { random.u64(..newest + 8) }).collect();
             let keys: Vec<[u8; 12]> = asked.iter().map(|number| key(*number)).collect();
             let expected: Vec<Option<Vec<u8>>> = asked.iter().map(|number| Some(model.get(number)?.to_be_bytes().to_vec())).collect();
             let together: Vec<(Keyspace, &[u8])> = keys.iter().map(|key| (data, key.as_slice())).collect();
@@ -62,7 +54,7 @@ fn reads_of_old_and_new_records_are_those_of_a_model_whatever_is_written_late_de
             assert_eq!(found, expected, "step {step}");
             assert_eq!(handle.get(data, &keys[0]).unwrap().map(|value| value.to_vec()), expected[0]);
             for number in asked {
-                match random(4) {
+                match random.u64(..4) {
                     0 => {
                         batch.delete(data, &key(number)).unwrap();
                         model.remove(&number);
@@ -102,11 +94,11 @@ fn readers_beside_a_writer_find_each_record_of_their_state_and_no_other() {
         for (reader, mut handle) in readers {
             let is_over = &is_over;
             scope.spawn(move || {
-                let (data, mut random) = (data(&mut handle), noise(reader));
+                let (data, mut random) = (data(&mut handle), Rng::with_seed(reader));
                 while !is_over.load(Ordering::SeqCst) {
                     handle.begin(&Scope::Read).unwrap();
                     let (oldest, newest) = bounds(&mut handle, data);
-                    let asked: Vec<u64> = (0..20).map(|_| (oldest + random(2 * KEPT)).saturating_sub(KEPT / 2).max(1)).collect();
+                    let asked: Vec<u64> = (0..20).map(|_| (oldest + random.u64(..2 * KEPT)).saturating_sub(KEPT / 2).max(1)).collect();
                     let keys: Vec<[u8; 12]> = asked.iter().map(|number| key(*number)).collect();
                     let together: Vec<(Keyspace, &[u8])> = keys.iter().map(|key| (data, key.as_slice())).collect();
                     let found = handle.get_many(&together).unwrap().of_each(keys.len()).unwrap();
@@ -144,21 +136,21 @@ fn readers_of_a_state_find_what_is_deleted_at_the_end_while_they_read() {
         for (reader, mut handle) in readers {
             let (is_over, newest) = (&is_over, &newest);
             scope.spawn(move || {
-                let (data, mut random) = (data(&mut handle), noise(reader));
+                let (data, mut random) = (data(&mut handle), Rng::with_seed(reader));
                 while !is_over.load(Ordering::SeqCst) {
                     handle.begin(&Scope::Read).unwrap();
-                    let first = (newest.load(Ordering::SeqCst) + 2 - random(4)) * 2;
+                    let first = (newest.load(Ordering::SeqCst) + 2 - random.u64(..4)) * 2;
                     let one = handle.get(data, &key(first)).unwrap();
                     std::thread::yield_now();
                     // One that was never there.
-                    assert_eq!(handle.get(data, &key(u64::MAX - random(1000))).unwrap(), None);
+                    assert_eq!(handle.get(data, &key(u64::MAX - random.u64(..1000))).unwrap(), None);
                     let other = handle.get(data, &key(first + 1)).unwrap();
                     assert_eq!(one, other, "both are put, and deleted, by one commit");
                     handle.rollback();
                 }
             });
         }
-        let (data, mut random) = (data(&mut handle), noise(7));
+        let (data, mut random) = (data(&mut handle), Rng::with_seed(7));
         for number in 1..=COMMITS {
             newest.store(number, Ordering::SeqCst);
             let both = [key(number * 2), key(number * 2 + 1)];
@@ -166,7 +158,7 @@ fn readers_of_a_state_find_what_is_deleted_at_the_end_while_they_read() {
             let mut batch = Batch::new();
             both.iter().for_each(|key| batch.put(data, key, b"value").unwrap());
             handle.commit(&batch, &[]).unwrap();
-            if random(4) > 0 {
+            if random.u64(..4) > 0 {
                 handle.begin(&one_at_a_time()).unwrap();
                 let mut batch = Batch::new();
                 both.iter().for_each(|key| batch.delete(data, key).unwrap());
