@@ -487,7 +487,7 @@ fn a_copy_of_any_kind_holds_what_its_source_holds() {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             match kind {
                 Kind::List => {
-                    lists::each(db, &to, 0, -1, |elements| contents.extend(elements.iter().map(|element| text(element)))).unwrap()
+                    lists::each(db, &to, 0, -1, |elements| contents.extend(elements.rows().iter().map(|element| text(element)))).unwrap()
                 }
                 Kind::Set => sets::each(db, &to, &mut |members| contents.extend(members.rows().iter().map(|member| text(member)))).unwrap(),
                 _ => {

@@ -6,7 +6,7 @@ use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
-use crate::layout::LentField;
+use crate::layout::records::{Lot, Stored};
 use crate::number::LongDouble;
 use crate::resp::reply::{Protocol, Reply};
 use crate::scan::Step;
@@ -142,34 +142,61 @@ fn hlen(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn hgetall(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let pairs = each(context, |fields| reply.bulks(fields, |field| [field.name, field.value]))?;
+    let pairs = each(context, reply, Shown::Both)?;
     reply.end_map(header, pairs);
     Ok(())
 }
 
 fn hkeys(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let fields = each(context, |fields| reply.bulks(fields, |field| [field.name]))?;
+    let fields = each(context, reply, Shown::Names)?;
     reply.end_array(header, fields);
     Ok(())
 }
 
 fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
-    let values = each(context, |fields| reply.bulks(fields, |field| [field.value]))?;
+    let values = each(context, reply, Shown::Values)?;
     reply.end_array(header, values);
     Ok(())
 }
 
-/// Visits the whole hash, and returns how many fields it has.
-fn each(context: &mut Context, mut visit: impl FnMut(&[LentField<'_>])) -> Result<usize> {
+/// What a command shows of each field.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    Names,
+    Values,
+    Both,
+}
+
+/// Appends the whole hash, and returns how many fields it has.
+fn each(context: &mut Context, reply: &mut Reply, shown: Shown) -> Result<usize> {
     let at = context.db.at(context.arg(1))?;
     let mut visited = 0;
-    hashes::each_field(&mut context.db, &at, &mut |fields| {
-        visit(fields);
-        visited += fields.len();
+    hashes::each_field(&mut context.db, &at, &mut |some| {
+        visited += match some {
+            Lot::Stored(fields) => reply_stored(reply, fields, shown),
+            Lot::Rows(fields) => {
+                match shown {
+                    Shown::Names => reply.bulks(fields, |field| [field.name]),
+                    Shown::Values => reply.bulks(fields, |field| [field.value]),
+                    Shown::Both => reply.bulks(fields, |field| [field.name, field.value]),
+                }
+                fields.len()
+            }
+        };
     })?;
     Ok(visited)
+}
+
+fn reply_stored(reply: &mut Reply, fields: &mut Stored<'_>, shown: Shown) -> usize {
+    let with_names = match shown {
+        // Room would be made for the values, which may be much longer.
+        Shown::Names => return 0,
+        Shown::Values => false,
+        Shown::Both => true,
+    };
+    reply.lying_bulks(fields.most() * 2, fields.bytes(), |bulks| fields.take_fields(with_names, bulks))
 }
 
 fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {

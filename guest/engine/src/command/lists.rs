@@ -4,7 +4,7 @@ use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
 use super::parts::Parts;
-use super::{Command, Context, Group, reply_value};
+use super::{Command, Context, Group, reply_strings, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
 use crate::number::parse_i64;
@@ -235,8 +235,7 @@ fn lrange(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let header = reply.deferred();
     let mut visited = 0;
     lists::each(&mut context.db, &at, start, stop, |elements| {
-        reply.bulks(elements, |element| [element]);
-        visited += elements.len();
+        visited += reply_strings(reply, elements, |element| element);
     })?;
     reply.end_array(header, visited);
     Ok(())

@@ -39,7 +39,7 @@ pub use blocking::Wait;
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::Kind;
-use crate::layout::records::Lot;
+use crate::layout::records::{Lot, Stored};
 use crate::resp::reply::Reply;
 use crate::session::{Server, Session};
 use bytes::Bytes;
@@ -154,16 +154,22 @@ fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
     }
 }
 
-/// Appends the members that are handed over, and returns how many these are.
+/// Appends the members or elements that are handed over, and returns how many these are.
 #[inline(always)]
-fn reply_members<T>(reply: &mut Reply, some: Lot<'_, '_, T>, member: impl Fn(&T) -> &[u8]) -> usize {
+fn reply_strings<T>(reply: &mut Reply, some: Lot<'_, '_, T>, string: impl Fn(&T) -> &[u8]) -> usize {
     match some {
-        Lot::Keys(keys) => reply.short_bulks(keys.most(), keys.bytes(), |bulks| keys.take_short(|member| bulks.push(member))),
+        Lot::Stored(stored) => reply_stored(reply, stored),
         Lot::Rows(rows) => {
-            reply.bulks(rows, |row| [member(row)]);
+            reply.bulks(rows, |row| [string(row)]);
             rows.len()
         }
     }
+}
+
+// Once for all commands: it is a loop for each form.
+#[inline(never)]
+fn reply_stored(reply: &mut Reply, stored: &mut Stored<'_>) -> usize {
+    reply.lying_bulks(stored.most(), stored.bytes(), |bulks| stored.take_strings(bulks))
 }
 
 /// The groups of Redis' command documentation, and one of our own.

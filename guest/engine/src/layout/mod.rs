@@ -366,7 +366,7 @@ pub trait Layout {
     fn decode_field(&self, key: &Bytes) -> Result<Bytes>;
 
     /// Hands the fields that a walk over [`Layout::fields`] has still to come to `visit`, some at a time, each with its value and its expiry,
-    /// but those whose time is past. Layouts whose records hold fields and values as they are do it [without a copy](records::lend_rows).
+    /// but those whose time is past. Layouts whose records hold fields and values as they are do it [without a copy](records::lend_lots).
     ///
     /// # Errors
     /// As [`Walk::each_run`].
@@ -376,11 +376,12 @@ pub trait Layout {
         hash: &Collection,
         walk: &mut Walk,
         now_ms: u64,
-        visit: &mut dyn FnMut(&[LentField<'_>]),
+        visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>),
     ) -> Result<()> {
         while let Some(Record { key, value, .. }) = walk.next(transaction)? {
             if let Some(found) = self.decode_field_value(hash, &key, &value)?.filter(|found| !found.is_expired(now_ms)) {
-                visit(&[LentField { name: &self.decode_field(&key)?, expire_at_ms: found.expire_at_ms, value: &found.value }]);
+                let name = self.decode_field(&key)?;
+                visit(Lot::Rows(&[LentField { name: &name, expire_at_ms: found.expire_at_ms, value: &found.value }]));
             }
         }
         Ok(())

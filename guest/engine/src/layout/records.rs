@@ -2,7 +2,7 @@
 
 use super::{RecordKey, RecordRange, ordered_score};
 use crate::error::Result;
-use crate::store::{Direction, Keyspace, Pieces, ShortEnd};
+use crate::store::{Direction, Keyspace, Piece, PieceSink, Pieces};
 use crate::transaction::{Run, Scan, Transaction};
 use arrayvec::ArrayVec;
 use bytes::Bytes;
@@ -280,10 +280,10 @@ const ROWS: usize = 128;
 /// # Errors
 /// Those of `lend`.
 #[inline(always)]
-pub fn lend_rows<R, T: Copy>(
-    records: &mut (impl Iterator<Item = R> + Clone),
+fn lend_rows<'r, T: Copy>(
+    records: &mut LentRecords<'r>,
     left: &mut u64,
-    mut lend: impl FnMut(R) -> Result<Option<T>>,
+    mut lend: impl FnMut(LentRecord<'r>) -> Result<Option<T>>,
     mut visit: impl FnMut(&[T]) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     let mut rows = ArrayVec::<T, ROWS>::new();
@@ -311,27 +311,11 @@ pub fn lend_rows<R, T: Copy>(
     Ok(if are_more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
 }
 
-/// As [`lend_rows`], all of them.
-///
-/// # Errors
-/// Those of `lend`.
-#[inline(always)]
-pub fn lend_all<R, T: Copy>(
-    records: &mut (impl Iterator<Item = R> + Clone),
-    lend: impl FnMut(R) -> Result<Option<T>>,
-    visit: &mut dyn FnMut(&[T]),
-) -> Result<ControlFlow<()>> {
-    lend_rows(records, &mut { u64::MAX }, lend, |rows| {
-        visit(rows);
-        ControlFlow::Continue(())
-    })
-}
-
 /// What a walk hands over at once.
 #[derive(Debug)]
 pub enum Lot<'l, 'r, T> {
     /// Records of which some may be taken as they lie. Those that are not come as rows.
-    Keys(&'l mut Keys<'r>),
+    Stored(&'l mut Stored<'r>),
     /// Rows.
     Rows(&'l [T]),
 }
@@ -341,62 +325,116 @@ impl<'l, T> Lot<'l, '_, T> {
     #[must_use]
     pub const fn rows(&self) -> &'l [T] {
         match self {
-            Self::Keys(_) => &[],
+            Self::Stored(_) => &[],
             Self::Rows(rows) => rows,
         }
     }
 }
 
-/// Records whose keys end with a member, and whose values are empty: what can be handed over without a look at anything else.
+/// Stored records of a [`Form`]: what can be handed over without a look at anything else.
 #[derive(Debug)]
-pub struct Keys<'r> {
+pub struct Stored<'r> {
     pieces: Pieces<'r>,
-    form: KeyForm,
+    form: Form,
     most: usize,
 }
 
-/// What is in front of the member in such a key.
+/// What such a record is. Those that are not of the form are not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyForm {
-    /// A number.
-    Number,
-    /// A number, and a score in its [ordered form](super::ordered_score).
-    NumberAndScore,
+pub enum Form {
+    /// The key is a number and a member; there is no value.
+    Member,
+    /// The key is a number, a score in its [ordered form](super::ordered_score), and a member; there is no value.
+    ScoredMember,
+    /// The key is a number and the name of a field, the value a zero and what the field holds.
+    Field,
+    /// The key is a number and an index, the value is the element. Indexes follow each other from this one on.
+    Element(u64),
 }
 
-impl Keys<'_> {
+impl Stored<'_> {
     /// How many may be taken at most.
     #[must_use]
     pub const fn most(&self) -> usize {
         self.most
     }
 
-    /// How many bytes the members of these have, where all of them are of the form.
+    /// How many bytes the strings have that are in these, at most.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let head = match self.form {
-            KeyForm::Number => 8,
-            KeyForm::NumberAndScore => 16,
+        let others = match self.form {
+            Form::Member => 8,
+            Form::Field => 9,
+            Form::ScoredMember | Form::Element(_) => 16,
         };
-        self.pieces.bytes_of(self.most).saturating_sub(self.most * head)
+        self.pieces.bytes_of(self.most).saturating_sub(self.most * others)
     }
 
-    /// Hands short members to `take`, as long as it takes them. Returns how many it has taken; see [`Pieces::short_keys`].
-    #[inline(always)]
-    pub fn take_short(&mut self, mut take: impl FnMut(ShortEnd) -> bool) -> usize {
-        let taken = match self.form {
-            KeyForm::Number => self.pieces.short_keys::<8>(self.most, |_| true, &mut take),
-            KeyForm::NumberAndScore => {
-                let is_right = |&[_, _, _, _, _, _, _, _, score @ ..]: &[u8; 16]| ordered_score::is_one(u64::from_be_bytes(score));
-                self.pieces.short_keys::<16>(self.most, is_right, &mut take)
+    /// Puts members or elements to `sink`, as long as it takes them. Returns how many it has taken.
+    #[inline]
+    pub fn take_strings(&mut self, sink: &mut impl PieceSink) -> usize {
+        match self.form {
+            Form::Member => self.take(sink, |_, key, value| key.split::<8>().filter(|_| value.is_empty()).map(|(_, member)| [member])),
+            Form::ScoredMember => self.take(sink, |_, key, value| {
+                let (&[_, _, _, _, _, _, _, _, score @ ..], member) = key.split::<16>()?;
+                (value.is_empty() && ordered_score::is_one(u64::from_be_bytes(score))).then_some([member])
+            }),
+            Form::Element(first) => self.take(sink, |before, key, element| {
+                let (&[_, _, _, _, _, _, _, _, index @ ..], behind) = key.split::<16>()?;
+                let is_next = u64::from_be_bytes(index).wrapping_sub(first) == before as u64;
+                (is_next && behind.is_empty()).then_some([element])
+            }),
+            Form::Field => 0,
+        }
+    }
+
+    /// Puts what fields hold to `sink`, behind their names where these are wanted, as long as it takes them. Returns how many it has taken.
+    #[inline]
+    pub fn take_fields(&mut self, with_names: bool, sink: &mut impl PieceSink) -> usize {
+        match (self.form, with_names) {
+            (Form::Field, true) => self.take(sink, |_, key, value| {
+                let ((_, name), ([0], value)) = (key.split::<8>()?, value.split()?) else { return None };
+                Some([name, value])
+            }),
+            (Form::Field, false) => self.take(sink, |_, key, value| {
+                let ((_, _), ([0], value)) = (key.split::<8>()?, value.split()?) else { return None };
+                Some([value])
+            }),
+            _ => 0,
+        }
+    }
+
+    /// Puts what `strings` finds in each record to `sink`; it is told how many were taken before. A function for each form: the loop of each
+    /// has all registers.
+    #[inline(never)]
+    fn take<const N: usize>(
+        &mut self,
+        sink: &mut impl PieceSink,
+        strings: impl for<'p> Fn(usize, Piece<'p>, Piece<'p>) -> Option<[Piece<'p>; N]>,
+    ) -> usize {
+        let (mut taken, most) = (0, self.most);
+        // What it counts is in a register then, not in its place in memory.
+        let mut own = std::mem::take(sink);
+        while taken < most {
+            let some = self
+                .pieces
+                .take_lying(most - taken, |before, key, value| strings(taken + before, key, value).is_some_and(|strings| own.put(strings)));
+            taken += some;
+            let one = self.pieces.take_lying(most.saturating_sub(taken).min(1), |_, key, value| {
+                strings(taken, key, value).is_some_and(|strings| own.put_any(strings))
+            });
+            taken += one;
+            if one == 0 {
+                break;
             }
-        };
-        self.most = self.most.saturating_sub(taken);
+        }
+        *sink = own;
+        self.most = most.saturating_sub(taken);
         taken
     }
 }
 
-/// As [`lend_rows`], where keys are of a form that can be taken as it lies.
+/// As [`lend_rows`], where records are of a form that can be taken as it lies.
 ///
 /// # Errors
 /// Those of `lend`.
@@ -404,18 +442,18 @@ impl Keys<'_> {
 pub fn lend_lots<'r, T: Copy>(
     records: &mut LentRecords<'r>,
     left: &mut u64,
-    form: KeyForm,
+    form: impl Fn() -> Option<Form>,
     mut lend: impl FnMut(LentRecord<'r>) -> Result<Option<T>>,
     mut visit: impl FnMut(Lot<'_, '_, T>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     loop {
-        if let Some(pieces) = records.run.stored().filter(|pieces| pieces.left() > 0) {
+        if let (Some(pieces), Some(form)) = (records.run.stored().filter(|pieces| pieces.left() > 0), form()) {
             // No more than that: whoever takes them makes room for as many, and may take none.
             let before = pieces.left();
             let most = usize::try_from(*left).unwrap_or(usize::MAX).min(ROWS).min(before);
-            let mut keys = Keys { pieces: pieces.clone(), form, most };
-            let flow = visit(Lot::Keys(&mut keys));
-            *pieces = keys.pieces;
+            let mut stored = Stored { pieces: pieces.clone(), form, most };
+            let flow = visit(Lot::Stored(&mut stored));
+            *pieces = stored.pieces;
             let taken = before.saturating_sub(pieces.left());
             *left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
             if flow.is_break() || *left == 0 {
@@ -425,7 +463,7 @@ pub fn lend_lots<'r, T: Copy>(
                 continue;
             }
         }
-        // One lot of rows, and then keys again.
+        // One lot of rows, and then stored records again.
         let some = (*left).min(ROWS as u64);
         let (mut some_left, mut flow) = (some, ControlFlow::Continue(()));
         let rest = lend_rows(records, &mut some_left, &mut lend, |rows| {

@@ -4,6 +4,7 @@
 //! Redis 7 does.
 
 pub mod decode;
+mod framing;
 pub mod inline;
 pub mod render;
 pub mod reply;

@@ -1,7 +1,7 @@
 //! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
 
+use super::framing::{Bulks, CHUNK_ROOM, END, MAX_FRAME_BYTES, WORD_BYTES, frame_bytes, framed_into, short_line};
 use crate::number::lend_double;
-use crate::store::{SHORT_BYTES, ShortEnd};
 use arrayvec::ArrayVec;
 
 /// Version of the protocol, per connection: 2 until the client asks for 3 with [`HELLO`](https://redis.io/docs/latest/commands/hello/).
@@ -11,117 +11,6 @@ pub enum Protocol {
     Resp2,
     /// RESP3: every type has a marker of its own.
     Resp3,
-}
-
-/// The end of a line.
-const END: &[u8; 2] = b"\r\n";
-
-/// What a bulk string has around its bytes at most: a marker, the digits of its length, and two ends of lines.
-const MAX_FRAME_BYTES: usize = 25;
-
-/// A short line is written as a word of so many bytes, of which the last ones are written over.
-const WORD_BYTES: usize = 8;
-
-/// For each number below 256 the line that has it behind a marker, in little-endian bytes: room for the marker, the digits, the end of
-/// the line, and in the last byte how long that is. A header is one word to write then, whatever its length.
-static SHORT_LINES: [u64; 256] = short_lines();
-
-/// The line of a number below 256 behind a marker, as the first bytes of a little-endian word, and how many.
-#[inline(always)]
-fn short_line(marker: u8, number: impl TryInto<u8>) -> Option<(u64, usize)> {
-    let line = SHORT_LINES.get(usize::from(number.try_into().ok()?))?;
-    Some((line | u64::from(marker), usize::from(line.to_le_bytes()[7])))
-}
-
-/// Room for bulk strings of so many bytes each at most, beside these bytes themselves and [`WORD_BYTES`] in all.
-#[inline(always)]
-fn frame_bytes(longest: usize) -> usize {
-    short_line(b'$', longest).map_or(MAX_FRAME_BYTES, |(_, bytes)| bytes + END.len())
-}
-
-const fn short_lines() -> [u64; 256] {
-    let mut lines = [0; 256];
-    let (mut left, mut number): (&mut [u64], u64) = (&mut lines, 0);
-    while let Some((line, behind)) = left.split_first_mut() {
-        let (mut digits, mut count, mut rest) = (0, 0, number);
-        while count == 0 || rest > 0 {
-            digits = (digits << 8) | (rest % 10 + b'0' as u64);
-            (count, rest) = (count + 1, rest / 10);
-        }
-        let end = u16::from_le_bytes(*END) as u64;
-        *line = ((digits | (end << (8 * count))) << 8) | ((count + 3) << 56);
-        (left, number) = (behind, number + 1);
-    }
-    lines
-}
-
-/// Writes a bulk string to the head of `room`, of which there is more than it takes, and returns what is left. The room stays in registers
-/// from one string to the next; a buffer that is appended to has its length in memory.
-#[inline(always)]
-fn framed_into<'r>(room: &'r mut [u8], data: &[u8]) -> Option<&'r mut [u8]> {
-    let room = match short_line(b'$', data.len()) {
-        Some((line, bytes)) => {
-            *room.first_chunk_mut()? = line.to_le_bytes();
-            room.get_mut(bytes..)?
-        }
-        None => long_line_into(room, data.len())?,
-    };
-    let (place, room) = room.split_at_mut_checked(data.len())?;
-    match (data.first_chunk::<8>(), data.last_chunk::<8>()) {
-        // Most names: without a call.
-        (Some(head), Some(tail)) if data.len() <= 16 => {
-            *place.first_chunk_mut()? = *head;
-            *place.last_chunk_mut()? = *tail;
-        }
-        _ => place.copy_from_slice(data),
-    }
-    let (end, room) = room.split_first_chunk_mut()?;
-    *end = *END;
-    Some(room)
-}
-
-#[cold]
-#[inline(never)]
-fn long_line_into(room: &mut [u8], number: usize) -> Option<&mut [u8]> {
-    let mut digits = itoa::Buffer::new();
-    [b"$", digits.format(number).as_bytes(), END].into_iter().try_fold(room, |room, piece| {
-        let (place, room) = room.split_at_mut_checked(piece.len())?;
-        place.copy_from_slice(piece);
-        Some(room)
-    })
-}
-
-/// What a bulk string of [`SHORT_BYTES`] bytes takes: a marker, two digits, and two ends of lines around them.
-const SHORT_BULK_BYTES: usize = SHORT_BYTES + 7;
-
-/// Room for bulk strings that are short.
-#[derive(Debug)]
-pub struct ShortBulks<'r> {
-    room: &'r mut [u8],
-}
-
-impl ShortBulks<'_> {
-    /// A bulk string of as many of the bytes. `false`: there is no room for it.
-    #[inline(always)]
-    pub fn push(&mut self, (bytes, length): ShortEnd) -> bool {
-        if length > SHORT_BYTES || self.room.len() < SHORT_BULK_BYTES {
-            return false;
-        }
-        self.frame(&bytes, length).is_some()
-    }
-
-    /// Without a branch on the length: bytes behind the string are written over by what follows.
-    #[inline(always)]
-    fn frame(&mut self, bytes: &[u8; SHORT_BYTES], length: usize) -> Option<()> {
-        let room: &mut [u8; SHORT_BULK_BYTES] = self.room.first_chunk_mut()?;
-        let (line, _) = short_line(b'$', length)?;
-        *room.first_chunk_mut()? = line.to_le_bytes();
-        let begin = 4 + usize::from(length > 9);
-        *room.get_mut(begin..)?.first_chunk_mut()? = *bytes;
-        *room.get_mut(begin + length..)?.first_chunk_mut()? = *END;
-        self.room = std::mem::take(&mut self.room).get_mut(begin + length + END.len()..)?;
-        Some(())
-    }
 }
 
 /// Encoded replies, appended one after the other.
@@ -248,14 +137,12 @@ impl Reply {
     }
 
     /// The bulk strings that `fill` pushes, `most` of them at most, which have so many bytes together. Returns what it returns.
-    pub fn short_bulks<R>(&mut self, most: usize, bytes: usize, fill: impl FnOnce(&mut ShortBulks<'_>) -> R) -> R {
-        let bytes = bytes.min(most.saturating_mul(SHORT_BYTES));
-        // Each of them is written as one of the longest, at first.
-        let room = bytes.saturating_add(most.saturating_mul(SHORT_BULK_BYTES - SHORT_BYTES)).saturating_add(SHORT_BYTES);
-        self.fill(room, |room| {
-            let mut bulks = ShortBulks { room };
+    pub fn lying_bulks<R>(&mut self, most: usize, bytes: usize, fill: impl FnOnce(&mut Bulks<'_>) -> R) -> R {
+        let frames = most.saturating_mul(frame_bytes(bytes));
+        self.fill(bytes.saturating_add(frames).saturating_add(CHUNK_ROOM), |room| {
+            let mut bulks = Bulks { room, taken: 0 };
             let done = fill(&mut bulks);
-            (done, bulks.room.len())
+            (done, bulks.room.len().saturating_sub(bulks.taken))
         })
     }
 
@@ -496,7 +383,8 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::{Protocol, Reply};
-    use crate::store::SHORT_BYTES;
+    use crate::store::{Page, PageBuilder, PageLimit, PieceSink};
+    use bytes::Bytes;
 
     fn encoded(protocol: Protocol, append: impl Fn(&mut Reply)) -> String {
         let mut reply = Reply::new(protocol);
@@ -635,24 +523,65 @@ mod tests {
     }
 
     #[test]
-    fn short_bulk_strings_are_framed_as_others_are() {
-        let bytes = *b"abcdefghijklmnop";
-        for protocol in [Protocol::Resp2, Protocol::Resp3] {
-            let (mut short, mut bulk) = (Reply::new(protocol), Reply::new(protocol));
-            let lengths = (0..=SHORT_BYTES).chain((0..=SHORT_BYTES).rev());
-            // One has no room any more, and one is not short.
-            let pushed = short.short_bulks(2 * SHORT_BYTES + 2, lengths.clone().sum(), |bulks| {
-                let pushed = lengths.clone().filter(|&length| bulks.push((bytes, length))).count();
-                assert!(!bulks.push((bytes, SHORT_BYTES + 1)));
+    fn bulk_strings_are_the_same_where_they_lie_in_a_page() {
+        let lengths = || (0..=270).chain([999, 1000, 5000]).chain((0..=270).rev());
+        let bytes: Vec<u8> = (b'a'..=b'z').cycle().take(lengths().sum::<usize>() * 2).collect();
+        let mut page = PageBuilder::new(PageLimit { max_items: u32::MAX, max_bytes: u32::MAX });
+        let (mut rest, mut pairs) = (bytes.as_slice(), Vec::new());
+        for length in lengths() {
+            let ((key, behind), other) = (rest.split_at(length), length / 2);
+            let (value, behind) = behind.split_at(other);
+            assert!(page.push(key, value));
+            pairs.push((key, value));
+            rest = behind;
+        }
+        let page = page.finish(false);
+        let each = encoded(Protocol::Resp2, |r| {
+            r.ok();
+            for (key, value) in &pairs {
+                r.bulk(key);
+                r.bulk(value);
+            }
+        });
+        let lying = encoded(Protocol::Resp2, |r| {
+            r.ok();
+            let mut pieces = page.pieces_from(0);
+            let pushed = r.lying_bulks(2 * pairs.len(), pieces.bytes_of(usize::MAX), |bulks| {
+                let mut pushed = 0;
+                while pieces.left() > 0 {
+                    pushed += pieces.take_lying(usize::MAX, |_, key, value| bulks.put([key, value]));
+                    pushed += pieces.take_lying(1, |_, key, value| bulks.put_any([key, value]));
+                }
                 pushed
             });
-            lengths.for_each(|length| bulk.bulk(&bytes[..length]));
-            assert_eq!((pushed, short.as_bytes()), (2 * SHORT_BYTES + 2, bulk.as_bytes()));
-            let before = short.as_bytes().to_vec();
-            assert!(!short.short_bulks(0, 0, |bulks| bulks.push((bytes, 1))));
-            assert!(short.short_bulks(1, SHORT_BYTES, |bulks| bulks.push((bytes, SHORT_BYTES)) && !bulks.push((bytes, 1))));
-            assert_eq!(short.as_bytes(), [&before[..], b"$16\r\nabcdefghijklmnop\r\n"].concat());
+            assert_eq!(pushed, pairs.len());
+        });
+        assert_eq!(lying, each);
+    }
+
+    #[test]
+    fn a_bulk_string_without_room_or_bytes_is_not_pushed_nor_is_the_one_before_it() {
+        let page = |ends| Page { bytes: Bytes::from_static(b"0123456789"), ends, more: false };
+        let pushed = |ends, bytes| {
+            let mut reply = Reply::new(Protocol::Resp2);
+            let page = page(ends);
+            reply.lying_bulks(2, bytes, |bulks| {
+                page.pieces_from(0).take_lying(1, |_, key, value| bulks.put([key, value]) || bulks.put_any([key, value]))
+            });
+            String::from_utf8(reply.into_bytes()).unwrap()
+        };
+        assert_eq!(pushed(vec![4, 10], 10), "$4\r\n0123\r\n$6\r\n456789\r\n");
+        for ends in [vec![4, 11], vec![4, 2], vec![4, 1000], vec![4, u32::MAX], vec![u32::MAX, u32::MAX]] {
+            assert_eq!(pushed(ends, 10), "");
         }
+        let long = "x".repeat(600);
+        let page = Page { bytes: long.clone().into(), ends: vec![600, 600], more: false };
+        let mut reply = Reply::new(Protocol::Resp2);
+        assert_eq!(
+            reply.lying_bulks(1, 10, |bulks| page.pieces_from(0).take_lying(1, |_, key, _| bulks.put([key]) || bulks.put_any([key]))),
+            0
+        );
+        assert!(reply.is_empty());
     }
 
     #[test]

@@ -97,75 +97,95 @@ impl Pieces<'_> {
         self.ends.len()
     }
 
-    /// How many bytes the first `count` records have, or those that are left, by their ends, which may contradict the bytes.
+    /// How many bytes the first `count` records have, or those that are left.
     #[must_use]
     pub fn bytes_of(&self, count: usize) -> usize {
         let ends = self.ends.as_slice();
         let last = ends.get(..count).unwrap_or(ends).last();
-        last.and_then(|&[_, end]| usize::try_from(end).ok()).unwrap_or(0).saturating_sub(self.start)
+        // Not more than there are, where the ends contradict the bytes.
+        last.and_then(|&[_, end]| usize::try_from(end).ok()).unwrap_or(0).min(self.bytes.len()).saturating_sub(self.start)
     }
 }
 
-/// What [`Pieces::short_keys`] hands over: the end of a key, and how long it is; bytes behind that mean nothing.
-pub type ShortEnd = ([u8; SHORT_BYTES], usize);
+/// A key, a value or the end of one, where it lies in a page. What lies behind it comes along: to copy a little more than is wanted costs less
+/// than to copy just as much.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'p> {
+    from: &'p [u8],
+    length: usize,
+}
 
-/// How many bytes the end of a key has at most, to be short.
-pub const SHORT_BYTES: usize = 16;
-
-impl Pieces<'_> {
-    /// Takes records of empty values, `most` at most, whose keys are a head that `is_right` and a short end, as long as `take` takes those ends.
-    /// Returns how many. This is a loop without calls, and little in it depends on how long an end is: a component takes half the
-    /// instructions of [`Pieces::next`] and what follows (docs/boundary.md).
+impl<'p> Piece<'p> {
+    /// How many bytes it has, by the ends of the page, which may contradict the bytes.
     #[inline(always)]
-    pub fn short_keys<const HEAD: usize>(
-        &mut self,
-        most: usize,
-        is_right: impl Fn(&[u8; HEAD]) -> bool,
-        mut take: impl FnMut(ShortEnd) -> bool,
-    ) -> usize {
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.length
+    }
+
+    /// Whether it has none.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.length == 0
+    }
+
+    /// Its first `N` bytes, and what follows them; `None` where it is shorter.
+    #[inline(always)]
+    #[must_use]
+    pub fn split<const N: usize>(self) -> Option<(&'p [u8; N], Self)> {
+        let length = self.length.checked_sub(N)?;
+        let (head, from) = self.from.split_first_chunk()?;
+        Some((head, Self { from, length }))
+    }
+
+    /// It, and what lies behind it, `N` bytes in all; `None` where it is longer, or there are not so many.
+    #[inline(always)]
+    #[must_use]
+    pub fn within<const N: usize>(self) -> Option<&'p [u8; N]> {
+        if self.length > N { None } else { self.from.first_chunk() }
+    }
+
+    /// Its bytes; `None` where the page does not have them.
+    #[must_use]
+    pub fn bytes(self) -> Option<&'p [u8]> {
+        self.from.get(..self.length)
+    }
+}
+
+/// Where pieces are put.
+pub trait PieceSink: Default {
+    /// Puts some there, all or none, where that takes no call: most. `false`: none. What is called within a loop takes registers from it.
+    fn put<const N: usize>(&mut self, pieces: [Piece<'_>; N]) -> bool;
+
+    /// As [`PieceSink::put`], also others.
+    fn put_any<const N: usize>(&mut self, pieces: [Piece<'_>; N]) -> bool;
+}
+
+impl<'p> Pieces<'p> {
+    /// Takes records, `most` at most, as long as `take` takes their keys and values; it is also told how many were taken before. Returns
+    /// how many. This is a loop without calls: a component takes half the instructions of [`Pieces::next`] and what follows
+    /// (docs/boundary.md).
+    #[inline(always)]
+    pub fn take_lying(&mut self, most: usize, mut take: impl FnMut(usize, Piece<'p>, Piece<'p>) -> bool) -> usize {
         let (bytes, all) = (self.bytes, self.ends.as_slice());
         let (mut start, mut taken) = (self.start, 0);
         for &[key_end, value_end] in all.get(..most).unwrap_or(all) {
-            let Some((head, behind)) = bytes.get(start..).and_then(|key| key.split_first_chunk()) else { break };
-            let next = usize::try_from(key_end).unwrap_or(usize::MAX);
-            // Where the key is shorter than the head this is more than any end has.
-            let length = next.wrapping_sub(start + HEAD);
-            if value_end != key_end || length > SHORT_BYTES || !is_right(head) {
+            let (Ok(key_end), Ok(value_end)) = (usize::try_from(key_end), usize::try_from(value_end)) else { break };
+            let (Some(from_key), Some(from_value)) = (bytes.get(start..), bytes.get(key_end..)) else { break };
+            // An end before the start makes it longer than any page.
+            let key = Piece { from: from_key, length: key_end.wrapping_sub(start) };
+            let value = Piece { from: from_value, length: value_end.wrapping_sub(key_end) };
+            if !take(taken, key, value) {
                 break;
             }
-            // The next key's bytes come along; behind the last key there may be too few.
-            let Some(end) = behind.first_chunk().copied().or_else(|| last_of(bytes.get(..next)?, length)) else { break };
-            if !take((end, length)) {
-                break;
-            }
-            start = next;
+            start = value_end;
             taken += 1;
         }
         self.start = start;
         self.ends = all.get(taken..).unwrap_or_default().iter();
         taken
     }
-}
-
-/// The last `length` bytes, [`SHORT_BYTES`] at most, at the front of a word; `None` where there are fewer than a word. In arithmetic, for a copy of so many
-/// bytes is a call.
-#[inline(always)]
-fn last_of(bytes: &[u8], length: usize) -> Option<[u8; SHORT_BYTES]> {
-    let ([low, high], _) = bytes.last_chunk::<SHORT_BYTES>()?.as_chunks::<8>() else { return None };
-    let (low, high) = (u64::from_le_bytes(*low), u64::from_le_bytes(*high));
-    let bits = u32::try_from(SHORT_BYTES.checked_sub(length)? * 8).ok()?;
-    // A shift by all bits is none at all.
-    let (low, high) = match bits {
-        0 => (low, high),
-        1..64 => (low >> bits | high << (64 - bits), high >> bits),
-        64..128 => (high >> (bits - 64), 0),
-        _ => (0, 0),
-    };
-    let mut word = [0; SHORT_BYTES];
-    let (front, back) = word.split_first_chunk_mut::<8>()?;
-    *front = low.to_le_bytes();
-    *back.first_chunk_mut()? = high.to_le_bytes();
-    Some(word)
 }
 
 impl<'p> Iterator for Pieces<'p> {
@@ -240,76 +260,60 @@ mod tests {
     }
 
     #[test]
-    fn short_keys_are_those_at_the_front_that_a_walk_over_all_records_comes_to() {
+    fn records_that_are_taken_as_they_lie_are_those_that_a_walk_comes_to() {
         let mut random = HeldEnvironment::new(0, 3);
         let mut below = |limit: u64| usize::try_from(random_below(&mut random as &mut dyn Environment, limit)).unwrap_or_default();
-        let (mut short, mut others) = (0, 0);
-        for _ in 0..3000 {
-            let records: Vec<(Vec<u8>, Vec<u8>)> = (0..below(8))
-                .map(|_| {
-                    // Mostly a head and a short end; now and then a key without a whole head, a long one, a value, a wrong head.
-                    let length = if below(16) == 0 { below(8) } else { 8 + below(18) };
-                    let mut key: Vec<u8> = (0..length).map(|_| b'a' + u8::try_from(below(26)).unwrap_or_default()).collect();
-                    if below(20) == 0 && !key.is_empty() {
-                        key.splice(..1, [b'!']);
-                    }
-                    (key, if below(20) == 0 { b"v".to_vec() } else { Vec::new() })
-                })
-                .collect();
+        for _ in 0..1000 {
+            let mut bytes =
+                |most: u64| -> Vec<u8> { (0..below(most)).map(|_| b'a' + u8::try_from(below(26)).unwrap_or_default()).collect() };
+            let records: Vec<(Vec<u8>, Vec<u8>)> = (0..bytes(9).len()).map(|_| (bytes(30), bytes(30))).collect();
             let (page, most, refused) = (page(&records), below(9), below(9));
-            let is_right = |head: &[u8]| head.first() != Some(&b'!');
-            // The first key of a page that is over soon: no word can be read there.
-            let total: usize = records.iter().map(|(key, value)| key.len() + value.len()).sum();
-            let is_read =
-                |(place, (key, _)): (usize, &(Vec<u8>, Vec<u8>))| place > 0 || key.len() >= SHORT_BYTES || total >= 8 + SHORT_BYTES;
-            let is_short = |&(place, record): &(usize, &(Vec<u8>, Vec<u8>))| {
-                let (key, value) = record;
-                value.is_empty() && key.get(..8).is_some_and(is_right) && key.len() <= 8 + SHORT_BYTES && is_read((place, record))
-            };
-            let expected = records.iter().enumerate().take_while(is_short).take(most.min(refused));
-            let expected: Vec<&[u8]> = expected.filter_map(|(_, (key, _))| key.get(8..)).collect();
             for from in 0..=records.len() {
                 let mut pieces = page.pieces_from(from);
                 let mut taken = Vec::new();
-                let count = pieces.short_keys::<8>(
-                    most,
-                    |head| is_right(head),
-                    |(bytes, length)| {
-                        let is_taken = taken.len() < refused;
-                        if is_taken {
-                            taken.push(bytes[..length].to_vec());
-                        }
-                        is_taken
-                    },
-                );
-                assert_eq!(count, taken.len());
+                let count = pieces.take_lying(most, |before, key, value| {
+                    assert_eq!(before, taken.len());
+                    let is_taken = before < refused;
+                    if is_taken {
+                        taken.push((key.bytes().unwrap().to_vec(), value.bytes().unwrap().to_vec()));
+                    }
+                    is_taken
+                });
+                let expected: Vec<_> = records.iter().skip(from).take(most.min(refused)).cloned().collect();
+                assert_eq!((count, taken), (expected.len(), expected));
                 let left: Vec<(&[u8], &[u8])> = pieces.collect();
                 let rest: Vec<(&[u8], &[u8])> = page.pieces_from(from + count).collect();
                 assert_eq!(left, rest);
-                if from == 0 {
-                    assert_eq!(taken, expected, "{records:?}");
-                    short += count;
-                    others += records.len() - count;
-                }
             }
         }
-        assert!(short > 2500 && others > 2500, "{short} {others}");
     }
 
     #[test]
-    fn ends_that_contradict_the_bytes_are_taken_for_the_end() {
-        for ends in [vec![9, 8], vec![12, 12], vec![u32::MAX, u32::MAX], vec![9, 9, 4, 4]] {
+    fn a_piece_has_what_lies_behind_it_but_never_less_than_itself() {
+        let page = page(&[(b"key".to_vec(), b"value".to_vec()), (b"k2".to_vec(), Vec::new())]);
+        page.pieces_from(0).take_lying(1, |_, key, value| {
+            assert_eq!((key.within::<3>(), key.within::<8>(), key.within::<2>()), (Some(b"key"), Some(b"keyvalue"), None));
+            assert_eq!((value.within::<7>(), value.within::<8>()), (Some(b"valuek2"), None));
+            let (head, end) = value.split::<2>().unwrap();
+            assert_eq!((head, end.len(), end.within::<4>(), end.bytes()), (b"va", 3, Some(b"luek"), Some(b"lue".as_slice())));
+            assert!(value.split::<5>().is_some_and(|(_, end)| end.is_empty()) && value.split::<6>().is_none());
+            true
+        });
+    }
+
+    #[test]
+    fn ends_that_contradict_the_bytes_make_no_piece() {
+        for ends in [vec![9, 8], vec![12, 12], vec![u32::MAX, u32::MAX], vec![9, 9, 4, 4], vec![5, 11]] {
             let page = Page { bytes: Bytes::from_static(b"12345678ab"), ends, more: false };
             let mut taken = Vec::new();
-            page.pieces_from(0).short_keys::<8>(
-                usize::MAX,
-                |_| true,
-                |(bytes, length)| {
-                    taken.push(bytes[..length].to_vec());
+            page.pieces_from(0).take_lying(usize::MAX, |_, key, value| match (key.bytes(), value.bytes()) {
+                (Some(key), Some(value)) => {
+                    taken.push((key.to_vec(), value.to_vec()));
                     true
-                },
-            );
-            assert!(taken.is_empty() || taken == [b"a"], "{taken:?}");
+                }
+                _ => false,
+            });
+            assert!(taken.is_empty() || taken == [(b"12345678a".to_vec(), Vec::new())], "{taken:?}");
         }
     }
 }

@@ -99,7 +99,7 @@ impl Perform for Operation {
             Action::Get(position) => Outcome::Value(lists::get(db, &at, *position)?),
             Action::Range(start, stop) => {
                 let mut list = Blobs::default();
-                lists::each(db, &at, *start, *stop, |elements| elements.iter().for_each(|element| list.push(element)))?;
+                lists::each(db, &at, *start, *stop, |elements| elements.rows().iter().for_each(|element| list.push(element)))?;
                 Outcome::List(list)
             }
             Action::Set(position, element) => Outcome::Done(lists::set(db, &at, *position, element.clone())?),

@@ -14,7 +14,7 @@ use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
 use crate::few::Few;
-use crate::layout::records::Record;
+use crate::layout::records::{Lot, Record};
 use crate::layout::{Collection, FieldValue, KeyAt, Kind, LentField, Meta, Names, RecordKey, field_expiry};
 use crate::number::{LongDouble, format_i64, parse_i64};
 use crate::scan::{self, Filter, Positions, Step};
@@ -65,14 +65,14 @@ pub fn get_many(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<Vec<Option<
 /// # Errors
 /// See the module.
 pub fn each(db: &mut Db, at: &KeyAt, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-    each_field(db, at, &mut |fields| fields.iter().for_each(|field| visit(field.name, field.value)))
+    each_field(db, at, &mut |fields| fields.rows().iter().for_each(|field| visit(field.name, field.value)))
 }
 
 /// As [`each`], some at a time, with the expiries of the fields.
 ///
 /// # Errors
 /// See the module.
-pub fn each_field(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(&[LentField<'_>])) -> Result<()> {
+pub fn each_field(db: &mut Db, at: &KeyAt, visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>)) -> Result<()> {
     let Some((_, hash)) = find(db, at)? else { return Ok(()) };
     let expected = usize::try_from(hash.count).unwrap_or(usize::MAX);
     let mut walk = db.layout.fields(at, &hash, &Names::ALL).walk(Direction::Forward, expected);

@@ -9,6 +9,7 @@
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
+use crate::layout::records::Lot;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use crate::store::Direction;
 use bytes::Bytes;
@@ -75,7 +76,7 @@ pub fn get(db: &mut Db, at: &KeyAt, position: i64) -> Result<Option<Bytes>> {
 ///
 /// # Errors
 /// See the module.
-pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(&[&[u8]])) -> Result<()> {
+pub fn each(db: &mut Db, at: &KeyAt, start: i64, stop: i64, mut visit: impl FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
     let Some((_, list)) = find(db, at)? else { return Ok(()) };
     db.layout.lists().each(db.transaction, at, &list, ranks(start, stop, list.count), &mut visit)
 }

@@ -38,7 +38,7 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
         let mut payload = Encoder::expiring_hash(out, max_bytes);
         payload.length(hashes::len(db, at)?);
         hashes::each_field(db, at, &mut |fields| {
-            for field in fields {
+            for field in fields.rows() {
                 payload.expiry(field.expire_at_ms);
                 payload.string(field.name);
                 payload.string(field.value);
@@ -52,7 +52,7 @@ pub fn dump(db: &mut Db, at: &KeyAt, meta: &Meta, out: &mut Vec<u8>) -> Result<(
         Body::Collection(collection) => {
             payload.length(db.count(at, collection)?);
             match collection.kind {
-                Kind::List => lists::each(db, at, 0, -1, |elements| elements.iter().for_each(|element| payload.string(element)))?,
+                Kind::List => lists::each(db, at, 0, -1, |elements| elements.rows().iter().for_each(|element| payload.string(element)))?,
                 Kind::Set => sets::each(db, at, &mut |members| members.rows().iter().for_each(|member| payload.string(member)))?,
                 Kind::SortedSet => ranges::each(db, at, &Selection::all_of(Range::Ranks(0, -1)), |members| {
                     for (member, score) in members.rows() {

@@ -7,6 +7,7 @@ use super::sorted_sets::ranges::{self, Range, Selection};
 use super::{hashes, lists, sets, strings};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
+use crate::layout::records::Lot;
 use crate::layout::{Collection, KeyAt, Kind};
 use crate::number::parse_double;
 use crate::store::Direction;
@@ -143,7 +144,7 @@ fn elements(db: &mut Db, at: &KeyAt, collection: Collection, ranks: std::ops::Ra
     }
     let position = |rank: u64| i64::try_from(rank).unwrap_or(i64::MAX);
     let (first, last) = (position(ranks.start), position(ranks.end - 1));
-    let mut copy = |some: &[&[u8]]| elements.extend(some.iter().map(|element| Bytes::copy_from_slice(element)));
+    let mut copy = |some: Lot<'_, '_, &[u8]>| elements.extend(some.rows().iter().map(|element| Bytes::copy_from_slice(element)));
     match (collection.kind, direction) {
         (Kind::List, Direction::Forward) => lists::each(db, at, first, last, copy)?,
         (Kind::List, Direction::Reverse) => {
@@ -154,7 +155,7 @@ fn elements(db: &mut Db, at: &KeyAt, collection: Collection, ranks: std::ops::Ra
             let selection = Selection { direction, ..Selection::all_of(Range::Ranks(first, last)) };
             ranges::each(db, at, &selection, |some| elements.extend(some.rows().iter().map(|(member, _)| Bytes::copy_from_slice(member))))?;
         }
-        _ => sets::each(db, at, &mut |members| copy(members.rows()))?,
+        _ => sets::each(db, at, &mut copy)?,
     }
     Ok(elements)
 }

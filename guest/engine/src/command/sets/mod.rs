@@ -8,7 +8,7 @@ use super::keyspec::KeySpec;
 use super::options::length;
 use super::parts::Parts;
 use super::scan;
-use super::{Command, Context, Group, reply_members};
+use super::{Command, Context, Group, reply_strings};
 use crate::error::Result;
 use crate::layout::records::Lot;
 use crate::resp::reply::Reply;
@@ -131,7 +131,7 @@ fn sscan(context: &mut Context, reply: &mut Reply) -> Result<()> {
 fn set_of(reply: &mut Reply, members: impl FnOnce(&mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()>) -> Result<()> {
     let header = reply.deferred();
     let mut len = 0;
-    members(&mut |some| len += reply_members(reply, some, |member| member))?;
+    members(&mut |some| len += reply_strings(reply, some, |member| member))?;
     reply.end_set(header, len);
     Ok(())
 }

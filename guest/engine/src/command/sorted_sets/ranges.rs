@@ -2,7 +2,7 @@
 
 use super::{Shape, bounds};
 use crate::command::options::{integer, is_word, length};
-use crate::command::{Context, reply_members};
+use crate::command::{Context, reply_strings};
 use crate::error::{Error, Result, texts};
 use crate::resp::reply::Reply;
 use crate::store::Direction;
@@ -76,7 +76,7 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
     let mut members = 0;
     ranges::each(&mut context.db, &at, &selection, |some| {
         members += match shape {
-            Shape::Members => reply_members(reply, some, |(member, _)| member),
+            Shape::Members => reply_strings(reply, some, |(member, _)| member),
             _ => {
                 let rows = some.rows();
                 rows.iter().for_each(|(member, score)| shape.append(reply, member, *score));

@@ -3,11 +3,12 @@
 
 use super::{Collection, End, INDEX_OVERFLOW, KeyAt, ListAlgorithm, ListHead, ListWalk, Side};
 use crate::error::{Error, Result};
-use crate::layout::records::lend_rows;
+use crate::layout::records::{Form, LentRecord, Lot, Records, lend_lots};
 use crate::layout::{RecordKey, RecordRange};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 
 /// As many records are removed one by one; more at once as a range, which stores pay for when they read across it.
@@ -34,6 +35,11 @@ pub trait ArrayRecords {
     /// # Errors
     /// Corrupt records.
     fn decode_element(&self, key: &[u8]) -> Result<u64>;
+
+    /// The form of the record of an element, where it is one of those that can be taken as they lie.
+    fn form_of_element(&self, _index: u64) -> Option<Form> {
+        None
+    }
 
     /// The error for an element that the list counts and that is not there.
     fn missing_element(&self, record: &RecordKey) -> Error;
@@ -167,26 +173,38 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         at: &KeyAt,
         list: &Collection,
         ranks: Range<u64>,
-        visit: &mut dyn FnMut(&[&[u8]]),
+        visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>),
     ) -> Result<()> {
-        let expected = ranks.end - ranks.start;
-        let Walk { ref mut scan, mut ranks, .. } = Walk::new(self, at, list, ranks, Direction::Forward, expected)?;
-        let head = head(list)?;
-        let mut left = expected;
-        transaction.each_run(scan, |records| {
-            let lend = |(key, element)| {
-                let Some(rank) = ranks.next() else { return Ok(None) };
-                if self.decode_element(key)? != head.saturating_add(rank) {
-                    return Err(missing(self, at, list, rank)?);
+        let (start, end) = (index(list, ranks.start)?, index(list, ranks.end)?);
+        let mut left = end.saturating_sub(start);
+        let expected = usize::try_from(left).unwrap_or(usize::MAX);
+        let mut walk = Records::Range(self.elements(at, list.version, start..end)).walk(Direction::Forward, expected);
+        let next = Cell::new(start);
+        let missing = || self.missing_element(&self.element(at, list.version, next.get()));
+        let mut visit = |some: Lot<'_, '_, &[u8]>| {
+            match some {
+                Lot::Stored(stored) => {
+                    let before = stored.most();
+                    visit(Lot::Stored(stored));
+                    let taken = u64::try_from(before.saturating_sub(stored.most())).unwrap_or(u64::MAX);
+                    next.set(next.get().saturating_add(taken));
                 }
-                Ok(Some(element))
+                Lot::Rows(_) => visit(some),
+            }
+            ControlFlow::Continue(())
+        };
+        walk.each_run(transaction, |records| {
+            let lend = |record| {
+                let LentRecord { key, value, .. } = record;
+                if self.decode_element(key)? != next.get() {
+                    return Err(missing());
+                }
+                next.set(next.get().saturating_add(1));
+                Ok(Some(value))
             };
-            lend_rows(records, &mut left, lend, |elements| {
-                visit(elements);
-                ControlFlow::Continue(())
-            })
+            lend_lots(records, &mut left, || self.form_of_element(next.get()), lend, &mut visit)
         })?;
-        ranks.next().map_or(Ok(()), |rank| Err(missing(self, at, list, rank)?))
+        if next.get() < end { Err(missing()) } else { Ok(()) }
     }
 }
 

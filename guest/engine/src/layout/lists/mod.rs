@@ -14,6 +14,7 @@ pub use spread::{Spread, SpreadRecords};
 
 use super::{Collection, KeyAt, RecordKey};
 use crate::error::{Error, Result};
+use crate::layout::records::Lot;
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -168,12 +169,12 @@ pub trait ListAlgorithm {
         at: &KeyAt,
         list: &Collection,
         ranks: Range<u64>,
-        visit: &mut dyn FnMut(&[&[u8]]),
+        visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>),
     ) -> Result<()> {
         let expected = ranks.end.saturating_sub(ranks.start);
         let mut walk = self.walk(at, list, ranks, Direction::Forward, expected)?;
         while let Some((_, element)) = walk.next(transaction)? {
-            visit(&[&element]);
+            visit(Lot::Rows(&[&element]));
         }
         Ok(())
     }

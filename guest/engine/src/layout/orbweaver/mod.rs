@@ -16,7 +16,7 @@ use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
-use super::records::{KeyForm, LentRecord, Lot, Record, Records, Walk, lend_all, lend_lots};
+use super::records::{Form, LentRecord, Lot, Record, Records, Walk, lend_lots};
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
     RecordRange, Swept, lock_key,
@@ -300,11 +300,21 @@ impl Layout for Orbweaver {
         _hash: &Collection,
         walk: &mut Walk,
         now_ms: u64,
-        visit: &mut dyn FnMut(&[LentField<'_>]),
+        visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>),
     ) -> Result<()> {
+        let mut left = u64::MAX;
         walk.each_run(transaction, |records| {
             let lend = |record| lend_field(record).map(|field| Some(field).filter(|field| !field.is_expired(now_ms)));
-            lend_all(records, lend, visit)
+            lend_lots(
+                records,
+                &mut left,
+                || Some(Form::Field),
+                lend,
+                |fields| {
+                    visit(fields);
+                    ControlFlow::Continue(())
+                },
+            )
         })
     }
 
@@ -344,13 +354,14 @@ impl Layout for Orbweaver {
     }
 
     fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
-        let mut all = u64::MAX;
+        let mut left = u64::MAX;
         walk.each_run(transaction, |records| {
+            let lend = |record| lend_member(record).map(Some);
             lend_lots(
                 records,
-                &mut all,
-                KeyForm::Number,
-                |record| lend_member(record).map(Some),
+                &mut left,
+                || Some(Form::Member),
+                lend,
                 |members| {
                     visit(members);
                     ControlFlow::Continue(())
@@ -409,7 +420,7 @@ impl Layout for Orbweaver {
         }
         let mut left = most;
         walk.each_run(transaction, |records| {
-            lend_lots(records, &mut left, KeyForm::NumberAndScore, |record| lend_scored(record).map(Some), &mut *visit)
+            lend_lots(records, &mut left, || Some(Form::ScoredMember), |record| lend_scored(record).map(Some), &mut *visit)
         })
     }
 
@@ -486,6 +497,10 @@ impl ArrayRecords for Orbweaver {
 
     fn decode_element(&self, key: &[u8]) -> Result<u64> {
         records::decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+    }
+
+    fn form_of_element(&self, index: u64) -> Option<Form> {
+        Some(Form::Element(index))
     }
 
     fn missing_element(&self, record: &RecordKey) -> Error {
