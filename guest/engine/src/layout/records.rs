@@ -434,7 +434,8 @@ impl Stored<'_> {
     }
 }
 
-/// As [`lend_rows`], where records are of a form that can be taken as it lies.
+/// Hands records to `visit`, some at a time, `left` of them at most, until it breaks off: those that are of a form as they lie, others as what
+/// `lend` makes of them.
 ///
 /// # Errors
 /// Those of `lend`.
