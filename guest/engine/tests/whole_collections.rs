@@ -7,22 +7,28 @@ mod common;
 use common::Client;
 use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::resp::encode_request;
-use orbweaver_engine::store::{Batch, MemoryStore, Order, Scope, Store};
+use orbweaver_engine::store::{Batch, Keyspace, MemoryStore, Order, Scope, Store};
 
-/// Lengths on either side of each at which strings are framed in another way, the last of a page among them.
-const LENGTHS: [usize; 27] =
-    [1, 2, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 65, 99, 100, 127, 128, 129, 200, 255, 256, 257, 999, 1000, 70_000];
+/// Lengths on either side of each at which strings are framed in another way.
+const LENGTHS: [usize; 28] =
+    [0, 1, 2, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 65, 99, 100, 127, 128, 129, 200, 255, 256, 257, 999, 1000, 40_000];
 
-/// A string of a length, which begins with its place: in that order they are sorted.
-fn string(place: usize, length: usize) -> String {
-    let name = format!("{place:04}");
-    name.bytes().chain((b'a'..=b'z').cycle()).take(length.max(name.len())).map(char::from).collect()
+fn string(head: &str, length: usize) -> String {
+    head.bytes().chain((b'a'..=b'z').cycle()).take(length.max(head.len())).map(char::from).collect()
 }
 
-fn strings(shift: usize) -> Vec<String> {
-    (0..400)
-        .map(|place| string(place, LENGTHS[(place * 5 + shift) % LENGTHS.len()] % if place % 40 == 0 { 100_000 } else { 300 }))
-        .collect()
+/// So many names, in their order.
+fn names(count: usize) -> Vec<String> {
+    let name = |place: usize| match place {
+        0..3 => "!".repeat(place),
+        _ => string(&format!("{place:04}"), LENGTHS[place * 5 % LENGTHS.len()].min(1000)),
+    };
+    (0..count).map(name).collect()
+}
+
+/// So many values.
+fn values(count: usize, shift: usize) -> Vec<String> {
+    (0..count).map(|place| string("", LENGTHS[(place * 5 + shift) % LENGTHS.len()])).collect()
 }
 
 fn send<S: AsRef<str>>(client: &mut Client, words: impl IntoIterator<Item = S>) -> Vec<u8> {
@@ -44,7 +50,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A hash, a list, a set and a sorted set of the first `count` strings.
+/// A hash, a list, a set and a sorted set.
 fn client_with_collections(names: &[String], values: &[String]) -> Client {
     let mut client = Client::new();
     for (place, (name, value)) in names.iter().zip(values).enumerate() {
@@ -74,7 +80,7 @@ fn check(client: &mut Client, names: &[String], values: &[String]) {
         ("HKEYS hash", array(names)),
         ("HVALS hash", array(values)),
         ("LRANGE list 0 -1", array(values)),
-        ("LRANGE list 3 -2", array(&values[3..last])),
+        ("LRANGE list 1 -2", array(values.get(1..last).unwrap_or_default())),
         ("SMEMBERS set", array(names)),
         ("ZRANGE sorted 0 -1", array(&sorted)),
         ("ZRANGE sorted 5 300", array(sorted.iter().skip(5).take(296))),
@@ -88,77 +94,118 @@ fn check(client: &mut Client, names: &[String], values: &[String]) {
 
 #[test]
 fn strings_of_any_length_come_back_as_they_were_put() {
-    for (count, shift) in [(4, 0), (5, 1), (27, 2), (128, 3), (129, 4), (257, 5), (400, 6)] {
-        let (names, values) = (strings(0), strings(shift));
-        let mut client = client_with_collections(&names[..count], &values[..count]);
-        check(&mut client, &names[..count], &values[..count]);
+    let last_ones = (1..=LENGTHS.len()).map(|count| (count, count * 3));
+    for (count, shift) in last_ones.chain([(128, 3), (129, 4), (257, 5), (1500, 6)]) {
+        let (names, values) = (names(count), values(count, shift));
+        check(&mut client_with_collections(&names, &values), &names, &values);
     }
 }
 
 #[test]
 fn changes_of_the_same_transaction_stand_among_the_stored_records() {
-    let (names, values) = (strings(0), strings(9));
-    let without: Vec<usize> = (0..300).filter(|place| place % 3 != 1).collect();
-    let pick = |all: &[String]| -> Vec<String> { without.iter().map(|&place| all[place].clone()).collect() };
-    let mut client = client_with_collections(&pick(&names), &pick(&values));
-    let (some, new) = (&names[..300], &values[..300]);
+    let (names, values) = (names(300), values(300, 9));
+    let pick =
+        |all: &[String]| -> Vec<String> { all.iter().enumerate().filter(|(place, _)| place % 3 != 1).map(|(_, it)| it.clone()).collect() };
+    let (old_names, old_values) = (pick(&names), pick(&values));
+    let mut client = client_with_collections(&old_names, &old_values);
     let mut sent = vec![vec!["MULTI".to_owned()]];
-    for (name, value) in some.iter().zip(new).skip(1).step_by(3) {
-        sent.push(["HSET", "hash", name, value].map(str::to_owned).into());
-        sent.push(["SADD", "set", name].map(str::to_owned).into());
+    for (name, value) in names.iter().zip(&values).skip(1).step_by(3) {
+        for words in
+            [["HSET", "hash", name, value].as_slice(), &["SADD", "set", name], &["ZADD", "sorted", "9999", name], &["RPUSH", "list", value]]
+        {
+            sent.push(words.iter().map(|&word| word.to_owned()).collect());
+        }
     }
-    sent.extend(["HGETALL hash", "HVALS hash", "SMEMBERS set", "EXEC"].map(|line| line.split(' ').map(str::to_owned).collect()));
+    let reads = ["HGETALL hash", "HVALS hash", "SMEMBERS set", "ZRANGE sorted 0 -1", "LRANGE list 0 -1", "EXEC"];
+    sent.extend(reads.map(|line| line.split(' ').map(str::to_owned).collect()));
     let replies: Vec<u8> = sent.iter().flat_map(|words| send(&mut client, words)).collect();
-    let pairs: Vec<String> = some.iter().zip(new).flat_map(|(name, value)| [name.clone(), value.clone()]).collect();
-    let end = [array(&pairs), array(new), array(some)].concat();
+    let pairs: Vec<String> = names.iter().zip(&values).flat_map(|(name, value)| [name.clone(), value.clone()]).collect();
+    let new_names: Vec<String> = names.iter().skip(1).step_by(3).cloned().collect();
+    let new_values: Vec<String> = values.iter().skip(1).step_by(3).cloned().collect();
+    let members = [sorted(&old_names), new_names].concat();
+    let end = [array(&pairs), array(&values), array(&names), array(&members), array(&[old_values, new_values].concat())].concat();
     assert!(replies.ends_with(&end));
 }
 
 #[test]
 fn fields_that_expire_stand_among_others_until_their_time_is_past() {
-    let names = strings(0);
-    let mut client = client_with_collections(&names[..200], &names[..200]);
-    for name in names[..200].iter().skip(3).step_by(7) {
+    let names = names(200);
+    let mut client = client_with_collections(&names, &names);
+    for name in names.iter().skip(3).step_by(7) {
         assert_eq!(text(&send(&mut client, ["HPEXPIRE", "hash", "1000", "FIELDS", "1", name])), "*1\r\n:1\r\n");
     }
-    assert!(client.run_bytes("HKEYS hash") == array(&names[..200]));
-    assert!(client.run_bytes("HVALS hash") == array(&names[..200]));
+    assert!(client.run_bytes("HKEYS hash") == array(&names));
+    assert!(client.run_bytes("HVALS hash") == array(&names));
     client.wait_ms(1001);
-    let left: Vec<String> = names[..200].iter().enumerate().filter(|(place, _)| place % 7 != 3).map(|(_, name)| name.clone()).collect();
+    let left: Vec<String> = names.iter().enumerate().filter(|(place, _)| place % 7 != 3).map(|(_, name)| name.clone()).collect();
     assert!(client.run_bytes("HVALS hash") == array(&left));
     let pairs: Vec<String> = left.iter().flat_map(|name| [name.clone(), name.clone()]).collect();
     assert!(client.run_bytes("HGETALL hash") == array(&pairs));
 }
 
-/// A client of a store with a list `l` of 20 elements, on which `damage` has been done to the record of the eleventh.
-fn client_of_a_damaged_list(damage: impl FnOnce(&mut Batch, orbweaver_engine::store::Keyspace, &[u8])) -> Client {
+/// A client of a store on which 20 times `make` has been run with a number, and then `damage` been done to the record of a key.
+fn client_of_damage(make: &str, keyspace: &str, key: &[u8], damage: impl FnOnce(&mut Batch, Keyspace)) -> Client {
     let store = MemoryStore::new();
     let mut client = Client::on(&store);
-    (0..20).for_each(|number| drop(client.run(&format!("RPUSH l element:{number}"))));
+    (0..20).for_each(|number| assert!(client.run(&make.replace("NN", &format!("{number:02}"))).starts_with(':')));
     let mut damaged = store.clone();
-    let data = damaged.open_keyspace("data", Order::Bytes).unwrap();
-    damaged.begin(&Scope::Keys(vec![lock_key(1, b"l")])).unwrap();
-    let key = [1_u64.to_be_bytes(), ((1_u64 << 63) + 10).to_be_bytes()].concat();
-    assert!(damaged.get(data, &key).unwrap().is_some());
+    let keyspace = damaged.open_keyspace(keyspace, Order::Bytes).unwrap();
+    damaged.begin(&Scope::Keys(vec![lock_key(1, b"k")])).unwrap();
+    assert!(damaged.get(keyspace, key).unwrap().is_some());
     let mut batch = Batch::new();
-    damage(&mut batch, data, &key);
+    damage(&mut batch, keyspace);
     damaged.commit(&batch, &[0]).unwrap();
     Client::on(&store)
 }
 
+/// The first version, and what follows it in a key.
+fn key(behind: &[u8]) -> Vec<u8> {
+    [&1_u64.to_be_bytes(), behind].concat()
+}
+
 #[test]
 fn an_element_that_is_not_there_or_not_where_it_should_be_is_an_error_wherever_it_stands() {
-    let mut missing = client_of_a_damaged_list(|batch, data, key| batch.delete(data, key).unwrap());
-    let mut strange = client_of_a_damaged_list(|batch, data, key| {
-        batch.delete(data, key).unwrap();
-        batch.put(data, &[key, b"x"].concat(), b"element:10").unwrap();
+    let eleventh = key(&((1_u64 << 63) + 10).to_be_bytes());
+    let make = "RPUSH k element:NN";
+    let mut missing = client_of_damage(make, "data", &eleventh, |batch, data| batch.delete(data, &eleventh).unwrap());
+    let mut strange = client_of_damage(make, "data", &eleventh, |batch, data| {
+        batch.delete(data, &eleventh).unwrap();
+        batch.put(data, &[&eleventh[..], b"x"].concat(), b"element:10").unwrap();
     });
     for client in [&mut missing, &mut strange] {
         for range in ["0 -1", "10 10", "0 10", "10 -1", "5 12"] {
-            let reply = client.run(&format!("LRANGE l {range}"));
-            assert!(reply.starts_with("-ERR") && reply.contains("corrupt"), "{range}: {reply}");
+            let reply = client.run(&format!("LRANGE k {range}"));
+            let names_it = reply.contains(r"\x80\x00\x00\x00\x00\x00\x00\n");
+            assert!(reply.starts_with("-ERR corrupt record") && names_it, "{range}: {reply}");
         }
-        assert_eq!(client.run("LRANGE l 8 9"), "*2 $9 element:8 $9 element:9");
-        assert_eq!(client.run("LRANGE l 11 12"), "*2 $10 element:11 $10 element:12");
+        assert_eq!(client.run("LRANGE k 8 9"), "*2 $10 element:08 $10 element:09");
+        assert_eq!(client.run("LRANGE k 11 12"), "*2 $10 element:11 $10 element:12");
+    }
+}
+
+#[test]
+fn a_field_or_a_score_that_is_none_is_an_error_in_the_middle_of_a_reply() {
+    let field = key(b"field:10");
+    for value in [b"".as_slice(), b"\x02value:10", b"\x01short"] {
+        let mut client =
+            client_of_damage("HSET k field:NN value:NN", "data", &field, |batch, data| batch.put(data, &field, value).unwrap());
+        for command in ["HGETALL k", "HVALS k", "HKEYS k"] {
+            let reply = client.run(command);
+            assert!(reply.starts_with("-ERR") && reply.contains("corrupt"), "{command}: {reply}");
+        }
+    }
+    let score = |number: u64| key(&[&number.to_be_bytes()[..], b"member:10"].concat());
+    let ten = score(10_f64.to_bits() | 1 << 63);
+    for (scored, value) in [(ten.clone(), b"\x01".as_slice()), (ten.clone(), b"more"), (score(u64::MAX), b""), (score((1 << 63) - 1), b"")]
+    {
+        let mut client = client_of_damage("ZADD k NN member:NN", "score", &ten, |batch, keyspace| {
+            batch.delete(keyspace, &ten).unwrap();
+            batch.put(keyspace, &scored, value).unwrap();
+        });
+        let reply = client.run("ZRANGEBYSCORE k -inf +inf");
+        let is_left_out = scored != ten;
+        assert!(is_left_out || reply.starts_with("-ERR") && reply.contains("corrupt"), "{value:?}: {reply}");
+        let reply = client.run("ZRANGE k 0 -1");
+        assert!(reply.starts_with("-ERR") && reply.contains("corrupt"), "{value:?}: {reply}");
     }
 }

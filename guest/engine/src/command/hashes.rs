@@ -196,7 +196,8 @@ fn reply_stored(reply: &mut Reply, fields: &mut Stored<'_>, shown: Shown) -> usi
         Shown::Values => false,
         Shown::Both => true,
     };
-    reply.lying_bulks(fields.most() * 2, fields.bytes(), |bulks| fields.take_fields(with_names, bulks))
+    let strings = if with_names { fields.most() * 2 } else { fields.most() };
+    reply.lying_bulks(strings, fields.bytes(), |bulks| fields.take_fields(with_names, bulks))
 }
 
 fn hrandfield(context: &mut Context, reply: &mut Reply) -> Result<()> {

@@ -275,7 +275,11 @@ impl<'r> Iterator for LentRecords<'r> {
 /// pointer, which is in memory there, and for what the caller has put aside.)
 const ROWS: usize = 128;
 
-/// Hands what `lend` makes of `records` to `visit`, some at a time, `left` of them at most, which is not 0, until it breaks off.
+/// How many bytes are handed over at once as they lie: room is made for all of them before any is looked at. (Strings that are long on the average
+/// gain nothing by it.)
+const MOST_LYING_BYTES: usize = 32 << 10;
+
+/// Hands what `lend` makes of `records` to `visit`, some at a time, `left` of them at most, until it breaks off.
 ///
 /// # Errors
 /// Those of `lend`.
@@ -352,14 +356,24 @@ pub enum Form {
     Element(u64),
 }
 
-impl Stored<'_> {
+impl<'r> Stored<'r> {
+    /// Some of the first of these, `left` at most; `None` where not even one is to be handed over like this.
+    fn new(pieces: &Pieces<'r>, form: Form, left: u64) -> Option<Self> {
+        let mut most = usize::try_from(left).unwrap_or(usize::MAX).min(ROWS).min(pieces.left());
+        while pieces.bytes_of(most) > MOST_LYING_BYTES {
+            most /= 2;
+        }
+        (most > 0).then(|| Self { pieces: pieces.clone(), form, most })
+    }
+
     /// How many may be taken at most.
     #[must_use]
     pub const fn most(&self) -> usize {
         self.most
     }
 
-    /// How many bytes the strings have that are in these, at most.
+    /// How many bytes the strings have that are in these, at most. (Fewer than they have only beside records of another form, which are not
+    /// taken; what there is no room for is not either.)
     #[must_use]
     pub fn bytes(&self) -> usize {
         let others = match self.form {
@@ -370,7 +384,7 @@ impl Stored<'_> {
         self.pieces.bytes_of(self.most).saturating_sub(self.most * others)
     }
 
-    /// Puts members or elements to `sink`, as long as it takes them. Returns how many it has taken.
+    /// Puts members or elements to `sink`, as long as it takes them. Returns how many it has taken. Of elements only the first call takes any.
     #[inline]
     pub fn take_strings(&mut self, sink: &mut impl PieceSink) -> usize {
         match self.form {
@@ -448,19 +462,18 @@ pub fn lend_lots<'r, T: Copy>(
     mut visit: impl FnMut(Lot<'_, '_, T>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     loop {
-        if let (Some(pieces), Some(form)) = (records.run.stored().filter(|pieces| pieces.left() > 0), form()) {
-            // No more than that: whoever takes them makes room for as many, and may take none.
-            let before = pieces.left();
-            let most = usize::try_from(*left).unwrap_or(usize::MAX).min(ROWS).min(before);
-            let mut stored = Stored { pieces: pieces.clone(), form, most };
+        if let (Some(pieces), Some(form)) = (records.run.stored(), form())
+            && let Some(mut stored) = Stored::new(pieces, form, *left)
+        {
+            let offered = stored.most;
             let flow = visit(Lot::Stored(&mut stored));
+            let taken = offered.saturating_sub(stored.most);
             *pieces = stored.pieces;
-            let taken = before.saturating_sub(pieces.left());
             *left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
             if flow.is_break() || *left == 0 {
                 return Ok(ControlFlow::Break(()));
             }
-            if taken == ROWS {
+            if taken == offered {
                 continue;
             }
         }

@@ -5,9 +5,6 @@ use crate::store::{Piece, PieceSink};
 /// The end of a line.
 pub(super) const END: &[u8; 2] = b"\r\n";
 
-/// What a bulk string has around its bytes at most: a marker, the digits of its length, and two ends of lines.
-pub(super) const MAX_FRAME_BYTES: usize = 25;
-
 /// A short line is written as a word of so many bytes, of which the last ones are written over.
 pub(super) const WORD_BYTES: usize = 8;
 
@@ -45,7 +42,7 @@ const fn short_lines() -> [u64; 256] {
     lines
 }
 
-/// Writes a bulk string to the head of `room`, of which there is more than it takes, and returns what is left. The room stays in registers
+/// Writes a bulk string to the head of `room`, and returns what is left; `None` where that is too small, or hardly large enough. The room stays in registers
 /// from one string to the next; a buffer that is appended to has its length in memory.
 #[inline(always)]
 pub(super) fn framed_into<'r>(room: &'r mut [u8], data: &[u8]) -> Option<&'r mut [u8]> {
@@ -95,7 +92,7 @@ pub struct Bulks<'r> {
 }
 
 impl PieceSink for Bulks<'_> {
-    /// As bulk strings. `false`: there is no room for them, or the page that they lie in does not have their bytes, or not enough behind them.
+    /// As bulk strings. `false`: one is longer than [`CHUNK_BYTES`], or its page has too few bytes behind it, or there is no room.
     #[inline(always)]
     fn put<const N: usize>(&mut self, strings: [Piece<'_>; N]) -> bool {
         let mut end = self.taken;

@@ -1,6 +1,6 @@
 //! What the engine answers: a buffer that replies are appended to, in the version of the protocol that the client has chosen.
 
-use super::framing::{Bulks, CHUNK_ROOM, END, MAX_FRAME_BYTES, WORD_BYTES, frame_bytes, framed_into, short_line};
+use super::framing::{Bulks, CHUNK_ROOM, END, WORD_BYTES, frame_bytes, framed_into, short_line};
 use crate::number::lend_double;
 use arrayvec::ArrayVec;
 
@@ -27,6 +27,9 @@ const FIRST_BYTES: usize = 64;
 
 /// The place of a header whose length is not yet known has room for three digits: from a hundred to a thousand values stay where they are.
 const DEFERRED_BYTES: usize = 6;
+
+/// A marker, the digits of any length, and the end of the line.
+const MAX_HEADER_BYTES: usize = 23;
 
 /// The place of a header whose length is not yet known; see [`Reply::deferred`].
 #[derive(Debug)]
@@ -300,7 +303,7 @@ impl Reply {
     /// Writes the header. Values move where it is not as long as its place: cheaper than a buffer for each.
     fn end(&mut self, deferred: Deferred, marker: u8, len: usize) {
         let place = deferred.at..deferred.at.saturating_add(DEFERRED_BYTES);
-        let mut header = ArrayVec::<u8, MAX_FRAME_BYTES>::new();
+        let mut header = ArrayVec::<u8, MAX_HEADER_BYTES>::new();
         header.extend([marker].into_iter().chain(itoa::Buffer::new().format(len).bytes()).chain(*END));
         match self.bytes.get_mut(place.clone()) {
             Some(room) if room.len() == header.len() => room.copy_from_slice(&header),

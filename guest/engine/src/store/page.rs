@@ -153,7 +153,7 @@ impl<'p> Piece<'p> {
     }
 }
 
-/// Where pieces are put.
+/// Where pieces are put. The default one takes none: it stands in the place of one that is in use.
 pub trait PieceSink: Default {
     /// Puts some there, all or none, where that takes no call: most. `false`: none. What is called within a loop takes registers from it.
     fn put<const N: usize>(&mut self, pieces: [Piece<'_>; N]) -> bool;

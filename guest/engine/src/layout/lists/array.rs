@@ -180,8 +180,8 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         let expected = usize::try_from(left).unwrap_or(usize::MAX);
         let mut walk = Records::Range(self.elements(at, list.version, start..end)).walk(Direction::Forward, expected);
         let next = Cell::new(start);
-        let missing = || self.missing_element(&self.element(at, list.version, next.get()));
-        let mut visit = |some: Lot<'_, '_, &[u8]>| {
+        let next_is_missing = || self.missing_element(&self.element(at, list.version, next.get()));
+        let mut visit_counted = |some: Lot<'_, '_, &[u8]>| {
             match some {
                 Lot::Stored(stored) => {
                     let before = stored.most();
@@ -197,14 +197,14 @@ impl<T: ArrayRecords> ListAlgorithm for T {
             let lend = |record| {
                 let LentRecord { key, value, .. } = record;
                 if self.decode_element(key)? != next.get() {
-                    return Err(missing());
+                    return Err(next_is_missing());
                 }
                 next.set(next.get().saturating_add(1));
                 Ok(Some(value))
             };
-            lend_lots(records, &mut left, || self.form_of_element(next.get()), lend, &mut visit)
+            lend_lots(records, &mut left, || self.form_of_element(next.get()), lend, &mut visit_counted)
         })?;
-        if next.get() < end { Err(missing()) } else { Ok(()) }
+        if next.get() < end { Err(next_is_missing()) } else { Ok(()) }
     }
 }
 
