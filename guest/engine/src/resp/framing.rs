@@ -42,8 +42,8 @@ const fn short_lines() -> [u64; 256] {
     lines
 }
 
-/// Writes a bulk string to the head of `room`, and returns what is left; `None` where that is too small, or hardly large enough. The room stays in registers
-/// from one string to the next; a buffer that is appended to has its length in memory.
+/// Writes a bulk string to the head of `room`, and returns what is left; `None` where that is too small, or hardly large enough. The room
+/// stays in registers from one string to the next; a buffer that is appended to has its length in memory.
 #[inline(always)]
 pub(super) fn framed_into<'r>(room: &'r mut [u8], data: &[u8]) -> Option<&'r mut [u8]> {
     let room = match short_line(b'$', data.len()) {
