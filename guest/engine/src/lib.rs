@@ -44,6 +44,7 @@ pub mod last_found;
 pub mod layout;
 pub mod maintenance;
 pub mod number;
+pub mod packed;
 pub mod rdb;
 pub mod resp;
 pub mod scan;

@@ -5,6 +5,9 @@ use crate::layout::NAMES;
 use crate::layout::camellia::{self, EncodeVersion};
 use bytes::Bytes;
 
+/// The most that [`Settings::max_packed_bytes`] may be: each change of a packed collection writes all of it.
+pub const MAX_PACKED_BYTES: usize = 4096;
+
 /// Limits and options. Every command sees the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -12,6 +15,9 @@ pub struct Settings {
     pub layout: String,
     /// How a database of Camellia was made.
     pub camellia: camellia::Options,
+    /// Collections of the layout `orbweaver` are packed, kept in the record of their key, as long as their records take no more bytes than these;
+    /// 0: none are. At most [`MAX_PACKED_BYTES`].
+    pub max_packed_bytes: usize,
     /// How many dbs there are, where the layout has room for so many.
     pub databases: usize,
     /// Longest string in bytes, also longest argument (`proto-max-bulk-len`).
@@ -35,6 +41,7 @@ impl Default for Settings {
         Self {
             layout: NAMES[0].to_owned(),
             camellia: camellia::Options::default(),
+            max_packed_bytes: 0,
             databases: 16,
             max_string_bytes: 512 << 20,
             max_args: 1 << 20,
@@ -70,6 +77,10 @@ impl Settings {
                 "camellia-hash-version" => settings.camellia.hashes = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
                 "camellia-set-version" => settings.camellia.sets = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
                 "camellia-zset-version" => settings.camellia.sorted_sets = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
+                "packed-bytes" => {
+                    let bytes = value.parse().ok().filter(|bytes| *bytes <= MAX_PACKED_BYTES);
+                    settings.max_packed_bytes = bytes.ok_or_else(|| wrong(&format!("a number of bytes up to {MAX_PACKED_BYTES}")))?;
+                }
                 "databases" => {
                     let count = value.parse().ok().filter(|count| (1..=1024).contains(count));
                     settings.databases = count.ok_or_else(|| wrong("a number from 1 to 1024"))?;

@@ -92,6 +92,20 @@ fn the_worked_example_of_ranks_is_what_the_engine_writes() {
     follow_within(&["meta", "garbage", "rank"], "Worked example of ranks", keeper, &steps);
 }
 
+#[test]
+fn the_worked_example_of_packed_collections_is_what_the_engine_writes() {
+    let keeper = Keeper::packing(32);
+    let client = RefCell::new(Client::on_any_packing(Box::new(keeper.store.clone()), 32));
+    let run = |lines: &[&str]| lines.iter().for_each(|line| assert!(!client.borrow_mut().run(line).starts_with('-'), "{line}"));
+    let steps: [&dyn Fn(&mut Keeper); 4] = [
+        &|_| run(&["HSET h f v", "RPUSH l a b", "SADD s m", "ZADD z 1.5 m"]),
+        &|_| run(&["ZADD z 2 m", "LPOP l"]),
+        &|_| run(&["ZADD z 3 a-member-of-20-bytes"]),
+        &|_| run(&["DEL h s"]),
+    ];
+    follow("Worked example of packed collections", keeper, &steps);
+}
+
 /// Takes the steps of the example under a heading, and compares what each of them changes.
 fn follow(heading: &str, keeper: Keeper, steps: &[impl Fn(&mut Keeper)]) {
     let all: Vec<String> = keeper.store.contents().into_iter().map(|(name, _)| name).collect();

@@ -16,8 +16,11 @@ use std::collections::BTreeSet;
 
 /// A keeper of a store on which commands have been run.
 fn after(lines: &[&str]) -> Keeper {
-    let keeper = Keeper::new();
-    let mut client = Client::on(&keeper.store);
+    after_on(Keeper::new(), 0, lines)
+}
+
+fn after_on(keeper: Keeper, max_packed_bytes: usize, lines: &[&str]) -> Keeper {
+    let mut client = Client::on_any_packing(Box::new(keeper.store.clone()), max_packed_bytes);
     for line in lines {
         let reply = client.run(line);
         assert!(!reply.starts_with('-'), "{line}: {reply}");
@@ -110,6 +113,37 @@ fn a_list_shows_its_bounds_and_the_indexes_within() {
             &format!("data: {version}, index 8000000000000000 (2^63) -> element 61 (\"a\")"),
         ],
     );
+}
+
+#[test]
+fn a_packed_collection_is_one_record_that_shows_all_of_its_records() {
+    const PACKED: &str = "flags 08 (packed), version 0000000000000001 (1)";
+    const ONE: &str = "count 0000000000000001 (1), key length 01 (1)";
+    for (command, expected) in [
+        (
+            "HSET k f v",
+            format!("kind 02 (2 = hash), {PACKED}, {ONE}, field 66 (\"f\"), value length 02 (2), flags 00 (none), value 76 (\"v\")"),
+        ),
+        ("SADD k m", format!("kind 04 (4 = set), {PACKED}, {ONE}, member 6d (\"m\"), value length 00 (0)")),
+        (
+            "ZADD k 1.5 m",
+            format!("kind 05 (5 = zset), {PACKED}, {ONE}, member 6d (\"m\"), value length 08 (8), score 3ff8000000000000 (1.5)"),
+        ),
+        (
+            "RPUSH k a",
+            format!(
+                "kind 03 (3 = list), {PACKED}, head 8000000000000000 (2^63), tail 8000000000000001 (2^63 + 1), key length 08 (8), \
+                 index 8000000000000000 (2^63), value length 01 (1), element 61 (\"a\")"
+            ),
+        ),
+    ] {
+        let found = inspect(&mut after_on(Keeper::packing(400), 400, &[command]), "k", 100);
+        let expected = [format!("meta: {SPACE}, user key 6b (\"k\") -> {expected}")];
+        assert_eq!(found.iter().map(written).collect::<Vec<_>>(), expected);
+    }
+    let found = inspect(&mut after_on(Keeper::packing(400), 400, &[&format!("SADD k {}", "x".repeat(300))]), "k", 100);
+    let shown = written(&found[0]);
+    assert!(shown.contains("key length 812c (300), member 7878") && !shown.contains(UNREADABLE), "{shown}");
 }
 
 #[test]

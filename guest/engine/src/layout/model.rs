@@ -116,13 +116,15 @@ pub struct Collection {
     pub expiries: Option<FieldExpiries>,
     /// How many levels the tree of a sorted set has that tells its ranks; 0 where there is none, and for the other kinds.
     pub rank_levels: u8,
+    /// Its records are in its head, as the store had it when the transaction found it, which shows them where they would be otherwise.
+    pub is_packed: bool,
 }
 
 impl Collection {
     /// An empty collection, which does not exist before it is written with something in it.
     #[must_use]
     pub const fn empty(kind: Kind, version: u64) -> Self {
-        Self { kind, version, count: 0, is_counted: true, list: ListHead::None, expiries: None, rank_levels: 0 }
+        Self { kind, version, count: 0, is_counted: true, list: ListHead::None, expiries: None, rank_levels: 0, is_packed: false }
     }
 
     /// The collection as one whose head does not say how many it holds.

@@ -19,7 +19,7 @@ pub const NAMES: [&str; 5] = ["orbweaver", "blackwidow", "nemo", "ardb", "camell
 /// A client's mistake for an unknown name; what opening the layout's keyspaces returns.
 pub fn open(settings: &Settings, store: &mut dyn Store) -> Result<Box<dyn Layout>> {
     Ok(match settings.layout.as_str() {
-        "orbweaver" => Box::new(Orbweaver::open(store)?),
+        "orbweaver" => Box::new(Orbweaver::open_packing(store, settings.max_packed_bytes)?),
         "blackwidow" => Box::new(Blackwidow::open(store)?),
         "nemo" => Box::new(Nemo::open(store)?),
         "ardb" => Box::new(Ardb::open(store, settings.databases)?),

@@ -7,6 +7,7 @@
 mod census;
 mod entries;
 mod expected;
+mod heads;
 mod in_hand;
 mod overlay;
 mod scan;
@@ -15,12 +16,14 @@ mod sorted;
 mod tests;
 
 pub use census::{Census, Censuses, Parts};
+pub use heads::{HeadForm, PackedHead, Packing};
 pub use scan::{Run, Scan};
 
 use crate::few::Few;
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError, lent};
 use bytes::Bytes;
 use expected::Expected;
+use heads::{Heads, Room};
 use in_hand::InHand;
 use overlay::Overlay;
 use std::ops::{Deref, DerefMut};
@@ -81,6 +84,7 @@ impl Drop for Opened<'_> {
 pub struct Memory {
     seed: u64,
     overlay: Overlay,
+    heads: Heads,
     /// Whether the records of the lock key at that position change.
     changed: Vec<bool>,
     /// The positions of those that do, in the order in which they were touched.
@@ -97,13 +101,14 @@ impl Memory {
 
     /// Forgets the contents, and the room that hardly any transaction needs.
     fn clear(&mut self) {
-        if self.overlay.room().max(self.changed.capacity()) > MAX_KEPT_ROOM {
+        if self.overlay.room().max(self.changed.capacity()).max(self.heads.room()) > MAX_KEPT_ROOM {
             *self = Self::seeded(self.seed);
         }
         if self.batch.room() > MAX_KEPT_BATCH_BYTES {
             self.batch = Batch::new();
         }
         self.overlay.clear();
+        self.heads.clear();
         self.changed.clear();
         self.touched.clear();
         self.batch.clear();
@@ -237,6 +242,11 @@ impl<'s> Transaction<'s> {
         if let Some(known) = known {
             return Ok(look(known));
         }
+        if !self.memory.heads.is_empty()
+            && let Some(value) = self.memory.heads.get(keyspace, key)
+        {
+            return Ok(look(value.as_ref()));
+        }
         let value = self.store.get(keyspace, key)?;
         let looked = look(value.as_ref());
         if self.keeps_reads {
@@ -261,11 +271,12 @@ impl<'s> Transaction<'s> {
         let (mut values, mut missing, mut places) = (Few::with_capacity(keys.len()), Vec::new(), Vec::new());
         for (place, record) in keys.enumerate() {
             let (number, known) = self.memory.overlay.known(record.0, &record.1);
+            let known = known.map(Option::<&Bytes>::cloned).or_else(|| self.memory.heads.get(record.0, &record.1));
             if known.is_none() {
                 missing.push(record.clone());
                 places.push((place, number));
             }
-            values.push(known.flatten().cloned());
+            values.push(known.flatten());
         }
         if missing.is_empty() {
             return Ok(values);
@@ -284,7 +295,10 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// What [`Store::get_many`] returns.
-    pub fn read_ahead(&mut self, records: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
+    pub fn read_ahead(&mut self, mut records: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
+        if !self.memory.heads.is_empty() {
+            records.retain(|(keyspace, key)| !self.memory.heads.knows(*keyspace, key));
+        }
         match records.as_slice() {
             [] => return Ok(()),
             [(keyspace, key)] => return self.look(*keyspace, key, |_| ()),
@@ -415,6 +429,22 @@ impl<'s> Transaction<'s> {
         self.memory.overlay.bytes()
     }
 
+    /// Tells that a collection is packed: its head has its records in it. They are seen where they would lie otherwise.
+    pub fn show_packed(&mut self, packing: Packing, version: u64, head: impl FnOnce() -> PackedHead) {
+        self.memory.heads.add(packing, version, || Some(head()));
+    }
+
+    /// Whether the store has the collection packed, and this transaction has found it so.
+    #[must_use]
+    pub fn knows_packed(&self, version: u64) -> bool {
+        self.memory.heads.is_packed(version)
+    }
+
+    /// Tells that a collection is made: if its head is put in this transaction, and its records are few, they are packed.
+    pub fn pack_new(&mut self, packing: Packing, version: u64) {
+        self.memory.heads.add(packing, version, || None);
+    }
+
     /// How many operations the changes are so far, as [`Transaction::pending_bytes`].
     #[must_use]
     pub fn pending_ops(&self) -> usize {
@@ -435,9 +465,10 @@ impl<'s> Transaction<'s> {
     /// As [`Transaction::commit`].
     pub fn commit_and_recycle(mut self) -> Result<Box<Memory>, StoreError> {
         if !self.memory.overlay.is_unchanged() {
-            let Memory { overlay, batch, touched, .. } = &mut *self.memory;
-            overlay.fill(batch)?;
             let limits = self.limits;
+            let Memory { overlay, heads, batch, touched, .. } = &mut *self.memory;
+            heads.fold(overlay, Room::within(&limits));
+            overlay.fill(batch)?;
             if batch.len() > limits.max_batch_ops {
                 return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
             }

@@ -275,6 +275,38 @@ impl Overlay {
         point(&self.log, self.entries.get(number)?.change?)
     }
 
+    /// The changes of a keyspace that count: the number of each record, its key, and its value, where it is not deleted. Nothing has been put over
+    /// another value.
+    pub fn changes(&self, keyspace: Keyspace) -> impl Iterator<Item = (usize, &Bytes, Option<&Bytes>)> {
+        let numbers = self.layer(keyspace).into_iter().flat_map(|layer| layer.sorted.iter().chain(layer.unsorted.iter().copied()));
+        numbers.filter_map(|number| {
+            let Point { key, value, .. } = self.change(number)?;
+            Some((number, key.as_ref().or(self.entries.name(number).map(|(_, key)| key))?, value.as_ref()))
+        })
+    }
+
+    /// The value of the change of a record that counts; `None` also where there is none.
+    pub fn value(&self, number: usize) -> Option<&Bytes> {
+        self.change(number)?.value.as_ref()
+    }
+
+    /// Whether the record is in a range that was deleted, if any was.
+    pub fn clears(&self, keyspace: Keyspace, key: impl FnOnce() -> Vec<u8>) -> bool {
+        self.layer(keyspace).is_some_and(|layer| !layer.cleared.is_empty() && layer.is_cleared(&key()))
+    }
+
+    /// Lets the change of a record not be part of a batch: it is what it was before. Nothing is taken back any more.
+    pub fn leave_out(&mut self, number: usize) {
+        let Some(&(keyspace, _)) = self.entries.name(number) else { return };
+        if self.entries.get_mut(number).and_then(|entry| entry.change.take()).is_none() {
+            return;
+        }
+        if let Some(layer) = self.layers.iter_mut().find(|layer| layer.keyspace == keyspace) {
+            layer.changed -= 1;
+            self.changed -= 1;
+        }
+    }
+
     /// Whether the changes decide what `key` holds.
     pub fn decides(&self, keyspace: Keyspace, key: &[u8]) -> bool {
         let Some(layer) = self.layer(keyspace) else { return false };
@@ -340,7 +372,7 @@ impl Overlay {
 
     /// Makes a change of the value that was put over another one. What the record holds stays what it was: the generation as well.
     #[cold]
-    fn lay_down(&mut self) {
+    pub fn lay_down(&mut self) {
         let Self { entries, log, bytes, .. } = self;
         let Some(in_hand) = self.in_hand.take() else { return };
         let Some(&(keyspace, _)) = entries.name(in_hand.number) else { return };

@@ -215,8 +215,10 @@ impl Transaction<'_> {
             if !scan.page.more || scan.unread.is_empty(order) {
                 return Ok(None);
             }
-            let limit = PageLimit::items(scan.next_items);
-            let page = self.store.scan(scan.keyspace, &scan.unread, scan.direction, limit)?;
+            let page = match self.memory.heads.page(scan.keyspace, &scan.unread, scan.direction) {
+                Some(page) => page,
+                None => self.store.scan(scan.keyspace, &scan.unread, scan.direction, PageLimit::items(scan.next_items))?,
+            };
             scan.next_items = scan.next_items.saturating_mul(4).min(MAX_PAGE_ITEMS);
             match page.len().checked_sub(1).and_then(|last| page.pieces(last)) {
                 Some((last, _)) => Scan::pass(&mut scan.unread, scan.direction, last),

@@ -73,6 +73,11 @@ impl Client {
         Self::open(store, Settings { layout: layout.to_owned(), ..Settings::default() })
     }
 
+    /// As [`Client::on_any`], where collections of up to so many bytes are packed.
+    pub fn on_any_packing(store: Box<dyn Store>, max_packed_bytes: usize) -> Self {
+        Self::open(store, Settings { max_packed_bytes, ..Settings::default() })
+    }
+
     fn open(store: Box<dyn Store>, settings: Settings) -> Self {
         let (clock, now_ms) = Clock::new();
         let mut engine = Engine::open(store, Box::new(clock), settings).unwrap();

@@ -46,11 +46,21 @@ impl Keeper {
     }
 
     /// An engine that goes through `wrapped`, which is `store` with something around it.
-    pub fn over(mut store: MemoryStore, wrapped: impl Store + 'static) -> Self {
-        let layout = Orbweaver::open(&mut store).unwrap();
+    pub fn over(store: MemoryStore, wrapped: impl Store + 'static) -> Self {
+        Self::open(store, wrapped, 0)
+    }
+
+    /// An engine that packs collections of up to so many bytes.
+    pub fn packing(max_packed_bytes: usize) -> Self {
+        let store = MemoryStore::new();
+        Self::open(store.clone(), store, max_packed_bytes)
+    }
+
+    fn open(mut store: MemoryStore, wrapped: impl Store + 'static, max_packed_bytes: usize) -> Self {
+        let layout = Orbweaver::open_packing(&mut store, max_packed_bytes).unwrap();
         let now_ms = Rc::new(Cell::new(NOW_MS));
         let clock = Clock(Rc::clone(&now_ms));
-        let engine = Engine::open(Box::new(wrapped), Box::new(clock), Settings::default()).unwrap();
+        let engine = Engine::open(Box::new(wrapped), Box::new(clock), Settings { max_packed_bytes, ..Settings::default() }).unwrap();
         Self { engine, store, layout, now_ms }
     }
 

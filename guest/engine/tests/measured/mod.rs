@@ -5,9 +5,9 @@ pub mod workload;
 
 use super::common::Client;
 use orbweaver_engine::layout::NAMES;
-use orbweaver_engine::store::MemoryStore;
 pub use orbweaver_engine::store::counting::Cost;
 use orbweaver_engine::store::counting::{Around, Counter, Counting};
+use orbweaver_engine::store::{MemoryStore, Store};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -59,9 +59,17 @@ impl Measured {
 
     /// As [`Measured::on`], with another layout.
     pub fn on_layout(store: MemoryStore, layout: &str) -> Self {
+        Self::of(store, |store| Client::on_any_with_layout(store, layout))
+    }
+
+    /// As [`Measured::on`], where collections of up to so many bytes are packed.
+    pub fn packing(store: MemoryStore, max_packed_bytes: usize) -> Self {
+        Self::of(store, |store| Client::on_any_packing(store, max_packed_bytes))
+    }
+
+    fn of(store: MemoryStore, client: impl FnOnce(Box<dyn Store>) -> Client) -> Self {
         let (counter, in_the_store) = (Counter::default(), InTheStore::default());
-        let counting = Counting::new(store, counter.clone(), in_the_store.clone());
-        let mut client = Client::on_any_with_layout(Box::new(counting), layout);
+        let mut client = client(Box::new(Counting::new(store, counter.clone(), in_the_store.clone())));
         // What an engine reads once.
         client.run("RPUSH warm up");
         Self { client, counter, in_the_store }

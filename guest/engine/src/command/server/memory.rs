@@ -23,8 +23,8 @@ pub fn usage(context: &mut Context, reply: &mut Reply) -> Result<()> {
     };
     let meta_bytes = context.db.meta_bytes(&at, meta.kind())?;
     let element_bytes = match meta.collection() {
-        Some(collection) => elements_usage(context, &at, collection, samples)?,
-        None => 0,
+        Some(collection) if !collection.is_packed => elements_usage(context, &at, collection, samples)?,
+        Some(_) | None => 0,
     };
     let bytes = element_bytes.saturating_add(meta_bytes);
     reply.integer(i64::try_from(bytes).unwrap_or(i64::MAX));

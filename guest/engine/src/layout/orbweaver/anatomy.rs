@@ -4,6 +4,7 @@ use super::records::{self, system_key};
 use super::{Orbweaver, field_expiry, keyspace};
 use crate::layout::anatomy::{Anatomy, Walk, shown};
 use crate::layout::{KeyAt, Kind, Meta, RecordRange, ordered_score};
+use crate::packed;
 use crate::store::KeyRange;
 
 impl Orbweaver {
@@ -13,7 +14,12 @@ impl Orbweaver {
         let mut ranges = vec![(self.meta, KeyRange::only(at.lock_key()))];
         let Some(meta) = meta else { return ranges };
         if let Some(collection) = meta.collection() {
-            ranges.extend(self.records_of_version(collection.version, collection.kind, collection.has_index()));
+            let own = if collection.is_packed {
+                Vec::new()
+            } else {
+                self.records_of_version(collection.version, collection.kind, collection.has_index())
+            };
+            ranges.extend(own);
             let notes = [records::encode_garbage_collection_key, records::encode_unfinished_key];
             ranges.extend(notes.map(|encode| (self.garbage, KeyRange::only(&encode(collection.version)))));
         }
@@ -108,7 +114,43 @@ fn meta(key: &mut Walk<'_>, value: &mut Walk<'_>) -> String {
             }
         }
     };
-    note.to_owned()
+    match kind {
+        Some(kind) if kind != Kind::String && flags & records::PACKED != 0 => packed_records(value, kind),
+        _ => note.to_owned(),
+    }
+}
+
+/// The records of a collection that is packed.
+fn packed_records(value: &mut Walk<'_>, kind: Kind) -> String {
+    while !value.left().is_empty()
+        && let Some(length) = packed_length(value, "key length")
+    {
+        match kind {
+            Kind::List => drop(value.u64("index", index)),
+            Kind::Hash => drop(value.slice(length, "field", shown::text)),
+            Kind::String | Kind::Set | Kind::SortedSet => drop(value.slice(length, "member", shown::text)),
+        }
+        let Some(length) = packed_length(value, "value length") else { break };
+        match kind {
+            Kind::SortedSet => drop(value.u64("score", |bits| exact_score(f64::from_bits(bits)))),
+            Kind::Hash => {
+                value.u8("flags", |bits| self::flags(bits, FIELD_FLAGS));
+                value.slice(length.saturating_sub(1), "value", shown::text);
+            }
+            Kind::List => drop(value.slice(length, "element", shown::text)),
+            // Members of sets have none.
+            Kind::String | Kind::Set => {}
+        }
+    }
+    format!("A {} that is packed: its records follow here, instead of in data (and score), their keys without the version.", kind.name())
+}
+
+fn packed_length(value: &mut Walk<'_>, field: &'static str) -> Option<usize> {
+    let left = value.left();
+    let bytes = packed::length(left).map_or(left.len(), |(_, rest)| left.len() - rest.len());
+    let length = packed::length(left).map(|(length, _)| length);
+    value.slice(bytes, field, |_| length.map_or_else(|| "cut short".to_owned(), |length| length.to_string()))?;
+    length
 }
 
 fn data(key: &mut Walk<'_>, value: &mut Walk<'_>, kind: Option<Kind>) -> String {
@@ -269,7 +311,8 @@ fn garbage_name(number: u8) -> String {
     format!("{number} = {name}")
 }
 
-const META_FLAGS: &[(u8, &str)] = &[(records::EXPIRES, "expires"), (records::FIELDS_EXPIRE, "fields expire"), (records::RANKED, "ranked")];
+const META_FLAGS: &[(u8, &str)] =
+    &[(records::EXPIRES, "expires"), (records::FIELDS_EXPIRE, "fields expire"), (records::RANKED, "ranked"), (records::PACKED, "packed")];
 const FIELD_FLAGS: &[(u8, &str)] = &[(records::FIELD_EXPIRES, "expires")];
 const GARBAGE_FLAGS: &[(u8, &str)] = &[(records::FIELDS_EXPIRE, "fields expire"), (records::RANKED, "ranked")];
 

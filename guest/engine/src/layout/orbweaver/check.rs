@@ -82,11 +82,7 @@ impl SystemRecord {
     fn decode(key: &Bytes, value: &Bytes) -> std::result::Result<Self, Flaw> {
         let mut reader = Reader::new(value);
         let record = if key == system_key::FORMAT {
-            return if *value == records::marker() {
-                Ok(Self::Format)
-            } else {
-                Err(reader.flaw("the marker of another layout or of a newer format"))
-            };
+            return records::version_of_marker(value).map(|_| Self::Format);
         } else if key == system_key::NEXT_VERSION {
             Self::NextVersion(reader.u64("a version is cut short")?)
         } else if key == system_key::NEXT_SPACE {

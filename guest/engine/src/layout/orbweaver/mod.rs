@@ -8,6 +8,7 @@ mod anatomy;
 mod catalog;
 mod check;
 pub mod field_expiry;
+mod packed;
 pub mod rank;
 pub mod records;
 mod sweep;
@@ -23,6 +24,7 @@ use super::{
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
+use crate::settings::MAX_PACKED_BYTES;
 use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -68,14 +70,27 @@ pub struct Orbweaver {
     garbage: Keyspace,
     field_expiry: Keyspace,
     rank: Keyspace,
+    /// Collections of up to so many bytes are packed; 0: none are.
+    max_packed_bytes: usize,
 }
 
 impl Orbweaver {
-    /// Opens the layout's keyspaces, and marks a store that is still empty as written by this layout.
+    /// Opens the layout's keyspaces, and marks a store that is still empty as written by this layout. Collections that are packed stay so until
+    /// they change.
     ///
     /// # Errors
     /// Store errors; [`Error::Corrupt`] where the store's marker is of another layout or of a newer format.
     pub fn open(store: &mut dyn Store) -> Result<Self> {
+        Self::open_packing(store, 0)
+    }
+
+    /// As [`Orbweaver::open`]; new collections are packed as long as their records take up to `max_packed_bytes` (at most [`MAX_PACKED_BYTES`]), see `docs/format.md`. Programs
+    /// that do not know this refuse the store from then on, unless it is 0.
+    ///
+    /// # Errors
+    /// As [`Orbweaver::open`].
+    pub fn open_packing(store: &mut dyn Store, max_packed_bytes: usize) -> Result<Self> {
+        let max_packed_bytes = max_packed_bytes.min(MAX_PACKED_BYTES);
         let mut open = |name| store.open_keyspace(name, Order::Bytes);
         let layout = Self {
             system: open(keyspace::SYSTEM)?,
@@ -86,14 +101,21 @@ impl Orbweaver {
             garbage: open(keyspace::GARBAGE)?,
             field_expiry: open(keyspace::FIELD_EXPIRY)?,
             rank: open(keyspace::RANK)?,
+            max_packed_bytes,
         };
         layout.check_marker(store)?;
         Ok(layout)
     }
 
+    /// The version of the format that this writes.
+    const fn format_version(&self) -> u32 {
+        if self.max_packed_bytes > 0 { records::PACKED_FORMAT_VERSION } else { records::FORMAT_VERSION }
+    }
+
     fn check_marker(&self, store: &mut dyn Store) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
-            if self.is_marked(&mut Transaction::begin(store, Scope::Read)?)? || store.limits().read_only {
+            let is_marked = self.marked_version(&mut Transaction::begin(store, Scope::Read)?)? >= Some(self.format_version());
+            if is_marked || store.limits().read_only {
                 return Ok(());
             }
             // Another instance may be opening the same store.
@@ -105,19 +127,19 @@ impl Orbweaver {
         Err(StoreError::Conflict.into())
     }
 
-    fn is_marked(&self, transaction: &mut Transaction<'_>) -> Result<bool> {
+    /// The version of the format that the store is marked with; `None` where it is empty.
+    fn marked_version(&self, transaction: &mut Transaction<'_>) -> Result<Option<u32>> {
         let key = Bytes::from_static(records::system_key::FORMAT);
-        match transaction.get(self.system, &key)? {
-            Some(marker) if marker == records::marker() => Ok(true),
-            Some(_) => Err(corrupt(keyspace::SYSTEM, &key, Flaw { offset: 0, what: "the marker of another layout or of a newer format" })),
-            None => Ok(false),
-        }
+        let marker = transaction.get(self.system, &key)?;
+        let version = marker.map(|marker| records::version_of_marker(&marker)).transpose();
+        version.map_err(|flaw| corrupt(keyspace::SYSTEM, &key, flaw))
     }
 
     fn mark(&self, store: &mut dyn Store) -> Result<()> {
         let mut transaction = Transaction::begin(store, Scope::Exclusive)?;
-        if !self.is_marked(&mut transaction)? {
-            transaction.put(self.system, Bytes::from_static(records::system_key::FORMAT), records::marker())?;
+        if self.marked_version(&mut transaction)? < Some(self.format_version()) {
+            let key = Bytes::from_static(records::system_key::FORMAT);
+            transaction.put(self.system, key, records::marker(self.format_version()))?;
         }
         Ok(transaction.commit()?)
     }
@@ -147,6 +169,10 @@ impl Orbweaver {
         let continued = new.and_then(Meta::collection).is_some_and(|new| new.version == old.version);
         // What was emptied by its own commands has no records left.
         if continued || old.count == 0 {
+            return Ok(());
+        }
+        // What is packed has none but changes of this transaction, which are left out. Only an index is not.
+        if transaction.knows_packed(old.version) && !old.has_index() {
             return Ok(());
         }
         self.leave_to_the_sweep(transaction, old)
@@ -190,13 +216,17 @@ impl Layout for Orbweaver {
 
     fn next_version(
         &self,
-        _transaction: &mut Transaction<'_>,
+        transaction: &mut Transaction<'_>,
         _at: &KeyAt,
         _kind: Kind,
         _now_ms: u64,
         reserved: &mut dyn FnMut() -> Result<u64>,
     ) -> Result<u64> {
-        reserved()
+        let version = reserved()?;
+        if self.max_packed_bytes > 0 {
+            transaction.pack_new(self.packing(), version);
+        }
+        Ok(version)
     }
 
     fn meta_records(&self, at: &KeyAt, _kind: Option<Kind>, records: &mut Vec<RecordKey>) {
@@ -535,7 +565,15 @@ fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
 impl Orbweaver {
     fn find_meta(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
         let key = at.lock_key();
-        let meta = transaction.look(self.meta, key, |value| value.map(records::decode_meta).transpose())?;
+        let mut packed = None;
+        let look = |value: Option<&Bytes>| {
+            packed = value.filter(|value| records::is_packed(value)).cloned();
+            value.map(records::decode_meta).transpose()
+        };
+        let meta = transaction.look(self.meta, key, look)?;
+        if let (Some(value), Ok(Some(meta))) = (packed, &meta) {
+            self.show_packed(transaction, key, value, meta);
+        }
         meta.map_err(|flaw| corrupt(keyspace::META, key, flaw))
     }
 

@@ -7,16 +7,26 @@ use crate::layout::lists::ListHead;
 use crate::layout::ordered_score;
 use crate::layout::ranks::MAX_LEVELS;
 use crate::layout::{Body, Collection, FieldValue, Kind, Meta};
+use crate::packed;
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// The marker's value begins with this.
 pub const MARKER: &[u8] = b"orbweaver";
 /// Version 1 of the format: the first.
 pub const FORMAT_VERSION: u32 = 1;
+/// Version 2: collections may be packed.
+pub const PACKED_FORMAT_VERSION: u32 = 2;
 
-/// The value of the record [`system_key::FORMAT`]: [`MARKER`], then [`FORMAT_VERSION`].
-pub fn marker() -> Bytes {
-    [MARKER, &FORMAT_VERSION.to_be_bytes()].concat().into()
+/// The value of the record [`system_key::FORMAT`]: [`MARKER`], then the version of the format.
+pub fn marker(version: u32) -> Bytes {
+    [MARKER, &version.to_be_bytes()].concat().into()
+}
+
+/// The inverse of [`marker`].
+pub fn version_of_marker(marker: &[u8]) -> Result<u32, Flaw> {
+    let version = marker.strip_prefix(MARKER).and_then(|version| version.try_into().ok()).map(u32::from_be_bytes);
+    let known = version.filter(|version| (FORMAT_VERSION..=PACKED_FORMAT_VERSION).contains(version));
+    known.ok_or(Flaw { offset: 0, what: "the marker of another layout or of a newer format" })
 }
 
 /// Records of the keyspace `system`, by key.
@@ -44,6 +54,8 @@ pub const EXPIRES: u8 = 0x01;
 pub const FIELDS_EXPIRE: u8 = 0x02;
 /// Meta flag of sorted sets, and flag of garbage: there is a tree of ranks.
 pub const RANKED: u8 = 0x04;
+/// Meta flag of collections: they are packed, their records follow.
+pub const PACKED: u8 = 0x08;
 /// Field flag: an expiry follows.
 pub const FIELD_EXPIRES: u8 = 0x01;
 
@@ -87,7 +99,7 @@ const fn index_flag(kind: Kind) -> u8 {
 
 /// `kind | flags | [expire_at_ms u64] | value` for strings, `... | version u64 | count u64` for sets,
 /// `... | version u64 | head u64 | tail u64` for lists, `... | [next_ms u64 | expiring u64] | version u64 | count u64` for hashes,
-/// `... | [levels u8] | version u64 | count u64` for sorted sets.
+/// `... | [levels u8] | version u64 | count u64` for sorted sets. None is packed.
 pub fn encode_meta(meta: &Meta) -> Bytes {
     arena::bytes(meta_bytes(meta), |bytes| write_meta(bytes, meta))
 }
@@ -137,7 +149,12 @@ pub fn write_meta(bytes: &mut impl BufMut, meta: &Meta) {
     }
 }
 
-/// The inverse of [`encode_meta`].
+/// Whether it is the head of a collection that is packed.
+pub fn is_packed(value: &[u8]) -> bool {
+    matches!(value, [kind, flags, ..] if flags & PACKED != 0 && *kind != STRING)
+}
+
+/// The inverse of [`encode_meta`], also of heads that have records behind them.
 pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     let mut reader = Reader::new(value);
     let kind = match kind_of(reader.u8("a kind is missing")?) {
@@ -146,7 +163,10 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     };
     let flags_at = reader.flaw("unknown flags");
     let flags = reader.u8("flags are missing")?;
-    if flags & !(EXPIRES | index_flag(kind)) != 0 {
+    let is_packed = flags & PACKED != 0 && kind != Kind::String;
+    // What has an index is not packed.
+    let known = if is_packed { EXPIRES | PACKED } else { EXPIRES | index_flag(kind) };
+    if flags & !known != 0 {
         return Err(flags_at);
     }
     let expire_at_ms = if flags & EXPIRES == 0 { None } else { Some(reader.u64("an expiry is cut short")?) };
@@ -173,9 +193,35 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     } else {
         (ListHead::None, reader.u64("a count is cut short")?)
     };
-    reader.end()?;
-    let collection = Collection { count, list, expiries, rank_levels, ..Collection::empty(kind, version) };
+    if is_packed {
+        let records_at = reader.offset();
+        let checked = packed::check(&reader.rest(), |key, value| flaw_of_packed(kind, key, value));
+        checked.map_err(|flaw| Flaw { offset: records_at + flaw.offset, ..flaw })?;
+    } else {
+        reader.end()?;
+    }
+    let collection = Collection { count, list, expiries, rank_levels, is_packed, ..Collection::empty(kind, version) };
     Ok(Meta { expire_at_ms, body: Body::Collection(collection) })
+}
+
+/// What is wrong with a record that is packed.
+fn flaw_of_packed(kind: Kind, key: &[u8], value: &[u8]) -> Option<&'static str> {
+    match kind {
+        Kind::Hash => (value.first() != Some(&0)).then_some("a packed field has flags"),
+        Kind::List => (key.len() != size_of::<u64>()).then_some("a packed element has no index"),
+        Kind::Set => (!value.is_empty()).then_some("a packed member has a value"),
+        Kind::SortedSet => decode_score(value).is_err().then_some("a packed member has no score"),
+        Kind::String => None,
+    }
+}
+
+/// The version in the head of a collection, as [`encode_meta`] makes it; `None` where it is that of a string, or none.
+pub fn version_of_head(head: &[u8]) -> Option<u64> {
+    let [kind, flags, rest @ ..] = head else { return None };
+    kind_of(*kind).filter(|kind| *kind != Kind::String)?;
+    let bytes_of = |flag, bytes| if flags & flag == 0 { 0 } else { bytes };
+    let before = bytes_of(EXPIRES, 8) + bytes_of(FIELDS_EXPIRE, 16) + bytes_of(RANKED, 1);
+    Some(u64::from_be_bytes(*rest.get(before..)?.first_chunk()?))
 }
 
 /// `version u64 | rest`: the key of every sub-record.
@@ -228,10 +274,12 @@ pub fn encode_score(score: f64) -> Bytes {
 }
 
 /// The inverse of [`encode_score`].
-pub fn decode_score(value: &Bytes) -> Result<f64, Flaw> {
-    let mut reader = Reader::new(value);
-    let score = f64::from_bits(reader.u64("a score is cut short")?);
-    reader.end()?;
+pub fn decode_score(value: &[u8]) -> Result<f64, Flaw> {
+    let (bits, rest) = split_u64(value, 0, "a score is cut short")?;
+    if !rest.is_empty() {
+        return Err(Flaw { offset: 8, what: "trailing bytes" });
+    }
+    let score = f64::from_bits(bits);
     if score.is_nan() { Err(Flaw { offset: 0, what: "a score that is not a number" }) } else { Ok(score) }
 }
 

@@ -49,6 +49,9 @@ impl Step<'_, '_, '_> {
             }
         }
         let Body::Collection(collection) = meta.body else { return Ok(None) };
+        if collection.is_packed {
+            self.layout.show_packed(self.transaction, key, value.clone(), &meta);
+        }
         let within = match begun {
             // It has been replaced since the last step.
             Some(begun) if begun.version != collection.version => return Ok(None),

@@ -72,7 +72,8 @@ impl Step<'_, '_, '_> {
             self.looked_at_one();
             cursor.next_meta = Some(after(&key));
             let collection = records::decode_meta(&value).ok().as_ref().and_then(Meta::collection);
-            let owner = collection.filter(|collection| match name {
+            // What is packed has no records but those in its head.
+            let owner = collection.filter(|collection| !collection.is_packed).filter(|collection| match name {
                 keyspace::DATA => true,
                 keyspace::RANK => collection.rank_levels > 0,
                 _ => collection.kind == Kind::SortedSet,
@@ -91,8 +92,10 @@ impl Step<'_, '_, '_> {
             return Ok(());
         }
         // It may have been removed and swept since the window was filled.
-        let range = KeyRange::prefix(&version.to_be_bytes());
-        let Some((key, _)) = self.transaction.first(keyspace, range, Direction::Forward)? else { return Ok(()) };
+        // Up to the end of the keyspace: what lies in the version's head, if it is packed, is not meant.
+        let rest = KeyRange { start: version.to_be_bytes().to_vec(), after_start: false, end: None };
+        let first = self.transaction.first(keyspace, rest, Direction::Forward)?;
+        let Some((key, _)) = first.filter(|(key, _)| key.starts_with(&version.to_be_bytes())) else { return Ok(()) };
         if owners > 1 {
             self.find(name, &Bytes::copy_from_slice(&version.to_be_bytes()), format!("version {version} belongs to {owners} keys"));
         } else if !self.is_garbage(version)? {
