@@ -91,7 +91,7 @@ const FEW: Range<usize> = 1..6;
 const MANY: Range<usize> = 200..500;
 
 /// The same directory goes through all rounds.
-fn assert_nothing_is_lost(durability: &str, rounds: usize, end: End, at_once: Range<usize>) {
+fn assert_nothing_is_lost(options: &[&str], rounds: usize, end: End, at_once: Range<usize>) {
     let dir = TempDir::new().expect("a temporary directory");
     let dir = dir.path().join("data");
     let mut rng = fastrand::Rng::with_seed(u64::try_from(rounds).expect("few"));
@@ -101,13 +101,13 @@ fn assert_nothing_is_lost(durability: &str, rounds: usize, end: End, at_once: Ra
     let mut writers: Vec<Writer> = names.iter().zip(seeds).map(writer).collect();
     let mut models: Vec<Model> = names.iter().map(|name| Model::new(name)).collect();
     let (mut acknowledged, mut cut_off) = (0, 0);
-    let mut server = OrbweaverServer::start(&dir, &["--durability", durability]);
+    let mut server = OrbweaverServer::start(&dir, options);
     for round in 1..=rounds {
         let life = live(server, &mut writers, Duration::from_millis(rng.u64(..LIFE_MS)), end);
         if round % CHECK_PERIOD == 0 {
             offline::assert_check_is_clean(&dir);
         }
-        server = OrbweaverServer::start(&dir, &["--durability", durability]);
+        server = OrbweaverServer::start(&dir, options);
         assert_kept(&mut Client::connect(server.address()).expect("the server accepts"), &mut models, &life);
         acknowledged += life.writers.iter().map(|sent| sent.replies.len()).sum::<usize>();
         cut_off += life.writers.iter().filter(|sent| sent.replies.len() < sent.commands.len()).count();
@@ -120,28 +120,35 @@ fn assert_nothing_is_lost(durability: &str, rounds: usize, end: End, at_once: Ra
 
 #[test]
 fn a_hundred_kills_lose_nothing_that_was_acknowledged() {
-    assert_nothing_is_lost("always", 100, End::Kill, FEW);
+    assert_nothing_is_lost(&["--durability", "always"], 100, End::Kill, FEW);
 }
 
 #[test]
 fn a_kill_of_the_process_alone_loses_nothing_with_fsync_every_second() {
-    assert_nothing_is_lost("everysec", 15, End::Kill, FEW);
+    assert_nothing_is_lost(&["--durability", "everysec"], 15, End::Kill, FEW);
 }
 
 #[test]
 fn a_kill_of_the_process_alone_loses_nothing_without_fsync() {
-    assert_nothing_is_lost("os", 15, End::Kill, FEW);
+    assert_nothing_is_lost(&["--durability", "os"], 15, End::Kill, FEW);
 }
 
 #[test]
 fn a_kill_amid_long_pipelines_loses_nothing_that_was_acknowledged() {
-    assert_nothing_is_lost("everysec", 20, End::Kill, MANY);
+    assert_nothing_is_lost(&["--durability", "everysec"], 20, End::Kill, MANY);
+}
+
+#[test]
+fn a_kill_loses_nothing_of_packed_collections() {
+    for at_once in [FEW, MANY] {
+        assert_nothing_is_lost(&["--durability", "everysec", "--packed-bytes", "200"], 15, End::Kill, at_once);
+    }
 }
 
 #[test]
 fn a_server_that_is_told_to_stop_keeps_everything() {
     for durability in ["always", "everysec", "os"] {
-        assert_nothing_is_lost(durability, 5, End::Terminate, FEW);
+        assert_nothing_is_lost(&["--durability", durability], 5, End::Terminate, FEW);
     }
 }
 

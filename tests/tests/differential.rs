@@ -253,6 +253,11 @@ fn the_server_on_rocksdb_answers_as_redis_does() {
 }
 
 #[test]
+fn the_server_with_packed_collections_answers_as_redis_does() {
+    assert_as_redis("packed", &mut ServedTarget::start(&["--store", "rocksdb", "--packed-bytes", "60"]), COMMANDS_COMPARED);
+}
+
+#[test]
 fn redis_does_not_differ_from_itself_and_every_command_is_reached() {
     let (one, two) = (RedisServer::start(&[]), RedisServer::start(&[]));
     let plan = Plan::new(80_000);

@@ -138,8 +138,14 @@ fn audit(address: SocketAddr, done: &AtomicBool) -> usize {
 
 #[test]
 fn nothing_is_lost_among_workers_that_write_to_the_same_keys() {
+    for options in [[].as_slice(), &["--packed-bytes", "100"]] {
+        assert_nothing_is_lost_among_workers(options);
+    }
+}
+
+fn assert_nothing_is_lost_among_workers(options: &[&str]) {
     let dir = TempDir::new().expect("a temporary directory");
-    let server = start(&dir, &[]);
+    let server = start(&dir, options);
     let address = server.address();
     let mut client = connect(address);
     for account in 0..ACCOUNTS {

@@ -27,6 +27,10 @@ pub struct DirArgs {
     /// Layout of the database [default: that of the directory; orbweaver where there is none yet]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     layout: Option<LayoutName>,
+    /// Layout orbweaver: keep a collection in the record of its key as long as its records take no more bytes than these, 4096 at most. Older
+    /// versions of Orbweaver cannot open the database then. [default: none]
+    #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(0..=4096))]
+    packed_bytes: Option<u16>,
     #[command(flatten)]
     camellia: CamelliaArgs,
 }
@@ -174,7 +178,11 @@ impl DirArgs {
         {
             return Err(UsageError(format!("--{name} is for the layout camellia, and this one is {}", layout.name())).into());
         }
-        Ok(self.camellia.settings(layout))
+        if layout != Layout::Orbweaver && self.packed_bytes.is_some() {
+            return Err(UsageError(format!("--packed-bytes is for the layout orbweaver, and this one is {}", layout.name())).into());
+        }
+        let packed = self.packed_bytes.map(|bytes| ("packed-bytes", bytes.to_string()));
+        Ok(self.camellia.settings(layout).into_iter().chain(packed).collect())
     }
 }
 
