@@ -21,6 +21,11 @@ const OPERATIONS_OF_EACH: usize = 20_000;
 /// Random sequences for each layout, and commands in one.
 const SEQUENCES: u64 = 40;
 const COMMANDS: usize = 500;
+/// As often the same runs where collections are packed: what most databases do not have is not to be in the way of what they do have.
+const PACKED_OPERATIONS_OF_EACH: usize = 1000;
+/// Collections of all operations but the largest are packed then, and those of random sequences in part.
+const PACKED_BYTES: &str = "4096";
+const FEW_PACKED_BYTES: &str = "256";
 /// Clients that send at the same time.
 const CLIENTS: u64 = 50;
 /// What one step of a dump, a check or a sweep may take.
@@ -60,17 +65,24 @@ fn for_people(error: Box<dyn std::error::Error>) -> anyhow::Error {
 
 /// Runs everything through instances of a component, and hands each of them over.
 fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result<()>) -> Result<()> {
-    let bar = progress::bar("training", OPERATIONS.len() + NAMES.len());
+    let bar = progress::bar("training", 2 * OPERATIONS.len() + NAMES.len() + 1);
+    let packed = |bytes| [("layout", NAMES[0]), ("packed-bytes", bytes)];
     for operation in OPERATIONS {
         bar.set_message(operation.name);
-        counted(operation.name, measured(component, operation)?)?;
+        counted(operation.name, measured(component, operation, &[], OPERATIONS_OF_EACH)?)?;
+        bar.inc(1);
+        let name = format!("{} packed", operation.name);
+        counted(&name, measured(component, operation, &packed(PACKED_BYTES), PACKED_OPERATIONS_OF_EACH)?)?;
         bar.inc(1);
     }
     for layout in NAMES {
         bar.set_message(layout);
-        counted(&format!("layout-{layout}"), every_command(component, layout)?)?;
+        counted(&format!("layout-{layout}"), every_command(component, &[("layout", layout)])?)?;
         bar.inc(1);
     }
+    bar.set_message("packed");
+    counted("layout-packed", every_command(component, &packed(FEW_PACKED_BYTES))?)?;
+    bar.inc(1);
     Ok(())
 }
 
@@ -78,8 +90,9 @@ fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result
 struct Trainee(Orbweaver);
 
 impl Trainee {
-    fn new(component: &Component, layout: &str) -> Result<Self> {
-        let mut orbweaver = Orbweaver::builder().setting("layout", layout).open(component, Box::new(MemoryStore::new()))?;
+    fn new(component: &Component, settings: &[(&str, &str)]) -> Result<Self> {
+        let builder = settings.iter().fold(Orbweaver::builder(), |builder, (name, value)| builder.setting(name, value));
+        let mut orbweaver = builder.open(component, Box::new(MemoryStore::new()))?;
         (1..=CLIENTS).try_for_each(|connection| orbweaver.connect(connection, "training"))?;
         Ok(Self(orbweaver))
     }
@@ -103,9 +116,9 @@ impl Trainee {
 }
 
 /// An operation as it is measured in process, and as many clients send it.
-fn measured(component: &Component, operation: &Operation) -> Result<Trainee> {
-    let mut trainee = Trainee::new(component, NAMES[0])?;
-    let count = operation.runs(OPERATIONS_OF_EACH);
+fn measured(component: &Component, operation: &Operation, settings: &[(&str, &str)], runs: usize) -> Result<Trainee> {
+    let mut trainee = Trainee::new(component, settings)?;
+    let count = operation.runs(runs);
     if let Fill::Keys(..) = operation.fill {
         operation.preparation(0..operation.keys).try_for_each(|piece| trainee.send(1, &piece.bytes))?;
     }
@@ -127,8 +140,8 @@ fn measured(component: &Component, operation: &Operation) -> Result<Trainee> {
 }
 
 /// Random sequences of all commands, and what is no command.
-fn every_command(component: &Component, layout: &str) -> Result<Trainee> {
-    let mut trainee = Trainee::new(component, layout)?;
+fn every_command(component: &Component, settings: &[(&str, &str)]) -> Result<Trainee> {
+    let mut trainee = Trainee::new(component, settings)?;
     for seed in 0..SEQUENCES {
         for Step { connection, command, .. } in generator::sequence(seed, COMMANDS).concat() {
             trainee.send(1 + connection as u64, &encode_command(&command))?;
