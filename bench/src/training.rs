@@ -21,11 +21,8 @@ const OPERATIONS_OF_EACH: usize = 20_000;
 /// Random sequences for each layout, and commands in one.
 const SEQUENCES: u64 = 40;
 const COMMANDS: usize = 500;
-/// As often the same runs where collections are packed: what most databases do not have is not to be in the way of what they do have.
-const PACKED_OPERATIONS_OF_EACH: usize = 1000;
-/// Collections of all operations but the largest are packed then, and those of random sequences in part.
-const PACKED_BYTES: &str = "4096";
-const FEW_PACKED_BYTES: &str = "256";
+/// Collections of random sequences are packed up to so many bytes, in a run of their own.
+const PACKED_BYTES: &str = "256";
 /// Clients that send at the same time.
 const CLIENTS: u64 = 50;
 /// What one step of a dump, a check or a sweep may take.
@@ -65,14 +62,10 @@ fn for_people(error: Box<dyn std::error::Error>) -> anyhow::Error {
 
 /// Runs everything through instances of a component, and hands each of them over.
 fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result<()>) -> Result<()> {
-    let bar = progress::bar("training", 2 * OPERATIONS.len() + NAMES.len() + 1);
-    let packed = |bytes| [("layout", NAMES[0]), ("packed-bytes", bytes)];
+    let bar = progress::bar("training", OPERATIONS.len() + NAMES.len() + 1);
     for operation in OPERATIONS {
         bar.set_message(operation.name);
-        counted(operation.name, measured(component, operation, &[], OPERATIONS_OF_EACH)?)?;
-        bar.inc(1);
-        let name = format!("{} packed", operation.name);
-        counted(&name, measured(component, operation, &packed(PACKED_BYTES), PACKED_OPERATIONS_OF_EACH)?)?;
+        counted(operation.name, measured(component, operation)?)?;
         bar.inc(1);
     }
     for layout in NAMES {
@@ -81,7 +74,7 @@ fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result
         bar.inc(1);
     }
     bar.set_message("packed");
-    counted("layout-packed", every_command(component, &packed(FEW_PACKED_BYTES))?)?;
+    counted("layout-packed", every_command(component, &[("layout", NAMES[0]), ("packed-bytes", PACKED_BYTES)])?)?;
     bar.inc(1);
     Ok(())
 }
@@ -116,9 +109,9 @@ impl Trainee {
 }
 
 /// An operation as it is measured in process, and as many clients send it.
-fn measured(component: &Component, operation: &Operation, settings: &[(&str, &str)], runs: usize) -> Result<Trainee> {
-    let mut trainee = Trainee::new(component, settings)?;
-    let count = operation.runs(runs);
+fn measured(component: &Component, operation: &Operation) -> Result<Trainee> {
+    let mut trainee = Trainee::new(component, &[])?;
+    let count = operation.runs(OPERATIONS_OF_EACH);
     if let Fill::Keys(..) = operation.fill {
         operation.preparation(0..operation.keys).try_for_each(|piece| trainee.send(1, &piece.bytes))?;
     }

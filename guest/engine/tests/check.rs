@@ -56,7 +56,7 @@ const Y_F0: &str = "01 0000000000000005 0000018bcfe56805 6630";
 const CASES: &[Case] = &[
     Case {
         name: "a marker of a newer format",
-        damage: &[("system", "666f726d6174", Some("6f7262776561766572 00000002"))],
+        damage: &[("system", "666f726d6174", Some("6f7262776561766572 00000003"))],
         found: &[("system", "666f726d6174", "the marker of another layout or of a newer format at offset 0")],
     },
     Case {

@@ -238,6 +238,21 @@ impl<'s> Transaction<'s> {
     /// # Errors
     /// What [`Store::get`] returns.
     pub fn look<T>(&mut self, keyspace: Keyspace, key: &Bytes, look: impl FnOnce(Option<&Bytes>) -> T) -> Result<T, StoreError> {
+        self.look_and_keep(keyspace, key, |_| false, look)
+    }
+
+    /// As [`Transaction::look`], of a record that is asked for again where `keeps` says so.
+    ///
+    /// # Errors
+    /// As [`Transaction::look`].
+    #[inline]
+    pub fn look_and_keep<T>(
+        &mut self,
+        keyspace: Keyspace,
+        key: &Bytes,
+        keeps: impl FnOnce(&Bytes) -> bool,
+        look: impl FnOnce(Option<&Bytes>) -> T,
+    ) -> Result<T, StoreError> {
         let (number, known) = self.memory.overlay.known(keyspace, key);
         if let Some(known) = known {
             return Ok(look(known));
@@ -249,7 +264,7 @@ impl<'s> Transaction<'s> {
         }
         let value = self.store.get(keyspace, key)?;
         let looked = look(value.as_ref());
-        if self.keeps_reads {
+        if self.keeps_reads || value.as_ref().is_some_and(keeps) {
             self.memory.overlay.entries.keep(number, keyspace, key.clone(), value);
         }
         Ok(looked)
@@ -463,11 +478,15 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// As [`Transaction::commit`].
+    // Those that only read need none of it.
+    #[inline(never)]
     pub fn commit_and_recycle(mut self) -> Result<Box<Memory>, StoreError> {
         if !self.memory.overlay.is_unchanged() {
             let limits = self.limits;
             let Memory { overlay, heads, batch, touched, .. } = &mut *self.memory;
-            heads.fold(overlay, Room::within(&limits));
+            if !heads.is_empty() {
+                heads.fold(overlay, Room::within(&limits));
+            }
             overlay.fill(batch)?;
             if batch.len() > limits.max_batch_ops {
                 return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });

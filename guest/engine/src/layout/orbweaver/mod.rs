@@ -565,14 +565,14 @@ fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
 impl Orbweaver {
     fn find_meta(&self, transaction: &mut Transaction<'_>, at: &KeyAt) -> Result<Option<Meta>> {
         let key = at.lock_key();
-        let mut packed = None;
-        let look = |value: Option<&Bytes>| {
-            packed = value.filter(|value| records::is_packed(value)).cloned();
-            value.map(records::decode_meta).transpose()
-        };
-        let meta = transaction.look(self.meta, key, look)?;
-        if let (Some(value), Ok(Some(meta))) = (packed, &meta) {
-            self.show_packed(transaction, key, value, meta);
+        let meta = transaction.look_and_keep(
+            self.meta,
+            key,
+            |value| records::is_packed(value),
+            |value| value.map(records::decode_meta).transpose(),
+        )?;
+        if let Ok(Some(meta @ Meta { body: Body::Collection(Collection { is_packed: true, .. }), .. })) = &meta {
+            self.show_packed(transaction, key, meta)?;
         }
         meta.map_err(|flaw| corrupt(keyspace::META, key, flaw))
     }

@@ -2,6 +2,7 @@
 
 use super::Orbweaver;
 use super::records::{self, FIELDS_EXPIRE, PACKED, RANKED};
+use crate::error::Result;
 use crate::layout::{Collection, Kind, Meta};
 use crate::transaction::{HeadForm, PackedHead, Packing, Transaction};
 use bytes::Bytes;
@@ -46,11 +47,14 @@ impl Orbweaver {
         Packing { form: FORM, heads: self.meta, records: self.data, seconds: self.score, max_bytes: self.max_packed_bytes }
     }
 
-    /// Lets the records that are in a head be seen where they would lie otherwise.
-    pub(super) fn show_packed(&self, transaction: &mut Transaction<'_>, key: &Bytes, value: Bytes, meta: &Meta) {
-        let Some(Collection { version, kind, .. }) = meta.collection() else { return };
-        let (records_at, has_seconds) = (records::meta_bytes(meta), kind == Kind::SortedSet);
-        transaction.show_packed(self.packing(), version, || PackedHead { key: key.clone(), value, records_at, has_seconds });
+    /// Lets the records that are in a head, which was just read, be seen where they would lie otherwise.
+    #[cold]
+    pub(super) fn show_packed(&self, transaction: &mut Transaction<'_>, key: &Bytes, meta: &Meta) -> Result<()> {
+        if let (Some(Collection { version, kind, .. }), Some(value)) = (meta.collection(), transaction.get(self.meta, key)?) {
+            let (records_at, has_seconds) = (records::meta_bytes(meta), kind == Kind::SortedSet);
+            transaction.show_packed(self.packing(), version, || PackedHead { key: key.clone(), value, records_at, has_seconds });
+        }
+        Ok(())
     }
 }
 

@@ -194,14 +194,19 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
         (ListHead::None, reader.u64("a count is cut short")?)
     };
     if is_packed {
-        let records_at = reader.offset();
-        let checked = packed::check(&reader.rest(), |key, value| flaw_of_packed(kind, key, value));
-        checked.map_err(|flaw| Flaw { offset: records_at + flaw.offset, ..flaw })?;
+        check_packed(kind, reader)?;
     } else {
         reader.end()?;
     }
     let collection = Collection { count, list, expiries, rank_levels, is_packed, ..Collection::empty(kind, version) };
     Ok(Meta { expire_at_ms, body: Body::Collection(collection) })
+}
+
+#[cold]
+fn check_packed(kind: Kind, reader: Reader<'_>) -> Result<(), Flaw> {
+    let records_at = reader.offset();
+    let checked = packed::check(&reader.rest(), |key, value| flaw_of_packed(kind, key, value));
+    checked.map_err(|flaw| Flaw { offset: records_at + flaw.offset, ..flaw })
 }
 
 /// What is wrong with a record that is packed.

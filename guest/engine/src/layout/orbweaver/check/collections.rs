@@ -50,7 +50,7 @@ impl Step<'_, '_, '_> {
         }
         let Body::Collection(collection) = meta.body else { return Ok(None) };
         if collection.is_packed {
-            self.layout.show_packed(self.transaction, key, value.clone(), &meta);
+            self.layout.show_packed(self.transaction, key, &meta)?;
         }
         let within = match begun {
             // It has been replaced since the last step.
