@@ -84,6 +84,12 @@ impl Entries {
         self.names.get(number)
     }
 
+    /// Brings records into the order of their keyspaces, and of the bytes of their keys.
+    #[inline(never)]
+    pub fn sort(&self, numbers: &mut [usize]) {
+        numbers.sort_unstable_by(|one, other| self.name(*one).cmp(&self.name(*other)));
+    }
+
     /// What is known of a record.
     pub fn get(&self, number: usize) -> Option<&Entry> {
         self.list.get(number)

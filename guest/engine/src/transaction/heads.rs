@@ -14,9 +14,6 @@ use std::fmt::Debug;
 
 const ALL: PageLimit = PageLimit { max_items: u32::MAX, max_bytes: u32::MAX };
 
-/// A record takes two bytes at least, and may be one that is deleted.
-const MAX_CHANGES_PER_BYTE: usize = 4;
-
 /// What heads look like.
 pub trait HeadForm: Debug + Sync {
     /// The version of the collection whose head this is, which has no records in it; `None` where it is not that of a collection.
@@ -179,8 +176,11 @@ impl Heads {
         };
         let records = head.filter(|head| head.has_seconds || !is_second).map(PackedHead::records).unwrap_or_default();
         if is_second {
-            let mut seconds: Vec<(Bytes, Bytes)> = records.map(|(key, value)| packing.form.second_of(version, key, value)).collect();
-            seconds.sort_unstable();
+            let mut seconds: Vec<(Bytes, Bytes)> = Vec::new();
+            for (key, value) in records {
+                let second = packing.form.second_of(version, key, value);
+                seconds.insert(seconds.partition_point(|before| *before < second), second);
+            }
             seconds.iter().for_each(|(key, value)| add(key, value));
         } else {
             let mut key = prefix.to_vec();
@@ -209,31 +209,32 @@ impl Heads {
                 heads.insert(version, (key.clone(), value.clone()));
             }
         }
-        let mut changes: Vec<(u64, usize)> = Vec::new();
-        for keyspace in [packing.records, packing.seconds] {
-            let own = overlay.changes(keyspace).filter_map(|(number, key, _)| Some((version_of(key)?, number)));
-            changes.extend(own.filter(|(version, _)| self.known.contains_key(version)));
-        }
-        changes.sort_unstable();
-        let mut versions: Vec<u64> = self.known.keys().copied().collect();
-        versions.sort_unstable();
-        let (mut changes, mut merged) = (changes.as_mut_slice(), Vec::with_capacity(room.bytes));
-        for version in versions {
-            let own;
-            (own, changes) = changes.split_at_mut(changes.partition_point(|(of, _)| *of <= version));
-            let stored = self.known.get(&version).and_then(Option::as_ref);
-            if stored.is_none() && own.len() > MAX_CHANGES_PER_BYTE.saturating_mul(room.bytes) {
-                // A large new collection.
-                continue;
-            }
-            own.sort_unstable_by(|(_, one), (_, other)| overlay.entries.name(*one).cmp(&overlay.entries.name(*other)));
-            let mut fold = Fold { packing, overlay, version, stored, changes: own, room, merged: &mut merged };
+        let [records, seconds] = [packing.records, packing.seconds].map(|keyspace| {
+            let own =
+                overlay.changes(keyspace).filter(|(_, key, _)| version_of(key).is_some_and(|version| self.known.contains_key(&version)));
+            let mut numbers: Vec<usize> = own.map(|(number, ..)| number).collect();
+            overlay.entries.sort(&mut numbers);
+            numbers
+        });
+        let mut merged = Vec::with_capacity(room.bytes);
+        for (&version, stored) in &self.known {
+            let records = of_version(overlay, &records, version);
+            let seconds = of_version(overlay, &seconds, version);
+            let mut fold = Fold { packing, overlay, version, stored: stored.as_ref(), records, seconds, room, merged: &mut merged };
             match heads.remove(&version) {
                 Some((key, head)) => fold.write(key, &head, true),
                 None => fold.without_new_head(),
             }
         }
     }
+}
+
+/// Those of a collection among records in the order of their keys.
+fn of_version<'n>(overlay: &Overlay, numbers: &'n [usize], version: u64) -> &'n [usize] {
+    let place = |is_before: &dyn Fn(u64) -> bool| {
+        numbers.partition_point(|&number| overlay.entries.name(number).and_then(|(_, key)| version_of(key)).is_some_and(is_before))
+    };
+    numbers.get(place(&|own| own < version)..place(&|own| own <= version)).unwrap_or_default()
 }
 
 /// The changes of one collection, on their way into its head.
@@ -243,8 +244,9 @@ struct Fold<'f> {
     version: u64,
     /// As the store has it; `None` where the transaction makes it.
     stored: Option<&'f PackedHead>,
-    /// Of its records, each by number, in the order of their keys within a keyspace.
-    changes: &'f [(u64, usize)],
+    /// Its records that have changed, in the order of their keys, and their second ones.
+    records: &'f [usize],
+    seconds: &'f [usize],
     room: Room,
     /// The records as they are now, packed.
     merged: &'f mut Vec<u8>,
@@ -257,7 +259,7 @@ impl Fold<'_> {
         if self.overlay.decides(self.packing.heads, &stored.key) {
             // The collection has gone, and with it what nobody else would remove.
             self.leave_changes_out();
-        } else if !self.changes.is_empty() {
+        } else if !(self.records.is_empty() && self.seconds.is_empty()) {
             let head = self.packing.form.without_records(&stored.value, stored.records_at);
             self.write(stored.key.clone(), &head, false);
         }
@@ -267,27 +269,31 @@ impl Fold<'_> {
         let Packing { form, heads, .. } = *self.packing;
         if form.may_hold_records(head) && self.merge() {
             self.leave_changes_out();
-            self.overlay.set(heads, || Order::Bytes, key, Some(form.with_records(head, self.merged)));
+            self.put(heads, key, form.with_records(head, self.merged));
         } else if self.stored.is_some() {
             self.spread();
             if !is_changed {
-                self.overlay.set(heads, || Order::Bytes, key, Some(head.clone()));
+                self.put(heads, key, head.clone());
             }
         }
     }
 
+    #[inline(never)]
+    fn put(&mut self, keyspace: Keyspace, key: Bytes, value: Bytes) {
+        self.overlay.set(keyspace, || Order::Bytes, key, Some(value));
+    }
+
     fn leave_changes_out(&mut self) {
-        self.changes.iter().for_each(|&(_, number)| self.overlay.leave_out(number));
+        self.records.iter().chain(self.seconds).for_each(|&number| self.overlay.leave_out(number));
     }
 
     /// Merges what was in the head and what has changed. False where there are no records, or too many for a head.
     fn merge(&mut self) -> bool {
         let records = self.packing.records;
         let version = self.version.to_be_bytes();
-        let changed = self.changes.iter().filter_map(|&(_, number)| {
-            let (keyspace, key) = self.overlay.entries.name(number)?;
-            let name = key.get(version.len()..).filter(|_| *keyspace == records)?;
-            Some((name, self.overlay.value(number)))
+        let changed = self.records.iter().filter_map(|&number| {
+            let (_, key) = self.overlay.entries.name(number)?;
+            Some((key.get(version.len()..)?, self.overlay.value(number)))
         });
         let is_left = |name: &[u8]| !self.overlay.clears(records, || [version.as_slice(), name].concat());
         let before = self.stored.map(PackedHead::records).unwrap_or_default().filter(|(name, _)| is_left(name));
@@ -326,10 +332,10 @@ impl Fold<'_> {
             if self.overlay.decides(records, &key) {
                 continue;
             }
-            self.overlay.set(records, || Order::Bytes, key.into(), Some(head.value.slice_ref(value)));
+            self.put(records, key.into(), head.value.slice_ref(value));
             if head.has_seconds {
                 let (key, value) = form.second_of(version, name, value);
-                self.overlay.set(seconds, || Order::Bytes, key, Some(value));
+                self.put(seconds, key, value);
             }
         }
     }

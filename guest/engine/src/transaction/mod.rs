@@ -257,14 +257,15 @@ impl<'s> Transaction<'s> {
         if let Some(known) = known {
             return Ok(look(known));
         }
-        if !self.memory.heads.is_empty()
-            && let Some(value) = self.memory.heads.get(keyspace, key)
-        {
-            return Ok(look(value.as_ref()));
-        }
-        let value = self.store.get(keyspace, key)?;
+        // Looked at in one place: what looks is compiled into each.
+        let packed = if self.memory.heads.is_empty() { None } else { self.memory.heads.get(keyspace, key) };
+        let is_packed = packed.is_some();
+        let value = match packed {
+            Some(value) => value,
+            None => self.store.get(keyspace, key)?,
+        };
         let looked = look(value.as_ref());
-        if self.keeps_reads || value.as_ref().is_some_and(keeps) {
+        if (self.keeps_reads || value.as_ref().is_some_and(keeps)) && !is_packed {
             self.memory.overlay.entries.keep(number, keyspace, key.clone(), value);
         }
         Ok(looked)

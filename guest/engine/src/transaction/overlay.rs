@@ -472,7 +472,7 @@ impl Overlay {
             }
         }
         for layer in self.layers.iter_mut().filter(|layer| layer.changed > 0) {
-            layer.unsorted.sort_unstable_by(|one, other| self.entries.name(*one).cmp(&self.entries.name(*other)));
+            self.entries.sort(&mut layer.unsorted);
             for number in layer.sorted.iter().chain(layer.unsorted.iter().copied()) {
                 let change = self.entries.get(number).and_then(|entry| point(&self.log, entry.change?));
                 let (Some(Point { key, value, .. }), Some((keyspace, name))) = (change, self.entries.name(number)) else { continue };
