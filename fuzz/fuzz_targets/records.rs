@@ -4,8 +4,9 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use orbweaver_engine::layout::lock_key;
 use orbweaver_engine::layout::orbweaver::{field_expiry, rank, records};
+use orbweaver_engine::layout::{Meta, lock_key};
+use orbweaver_engine::packed::{self, Records};
 
 fuzz_target!(|data: &[u8]| {
     let [decoder, length, rest @ ..] = data else { return };
@@ -14,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     match decoder % 10 {
         0 => {
             if let Ok(meta) = records::decode_meta(&value) {
-                assert_eq!(records::encode_meta(&meta), value);
+                assert_eq!(encode_head(&meta, &value), value);
             }
         }
         1 => {
@@ -64,3 +65,14 @@ fuzz_target!(|data: &[u8]| {
         }
     }
 });
+
+/// A head with the records that are packed in `value`, where it is packed.
+fn encode_head(meta: &Meta, value: &[u8]) -> Vec<u8> {
+    let mut head = records::encode_meta(meta).to_vec();
+    if meta.collection().is_some_and(|collection| collection.is_packed) {
+        let packed = &value[head.len()..];
+        head[1] |= records::PACKED;
+        Records::of(packed).for_each(|(key, value)| assert!(packed::push(&mut head, key, value)));
+    }
+    head
+}
