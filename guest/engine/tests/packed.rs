@@ -134,27 +134,9 @@ fn requests(steps: &[(&str, usize)], in_transactions: bool) -> Vec<String> {
     commands.chunks(4).flat_map(|part| [&["MULTI".to_owned()], part, &["EXEC".to_owned()]].concat()).collect()
 }
 
-/// What a store holds, for clients.
-fn dump(client: &mut Client) -> String {
-    let (mut cursor, mut whole) = (Vec::new(), Vec::new());
-    loop {
-        whole.extend(client.engine().dump(&mut cursor, 1 << 16).unwrap());
-        if cursor.is_empty() {
-            return String::from_utf8(whole).unwrap();
-        }
-    }
-}
-
-/// What is wrong with its records.
+/// What is wrong with the records of a client's store.
 fn findings(client: &mut Client, budget: usize) -> Vec<String> {
-    let (mut cursor, mut found) = (Vec::new(), Vec::new());
-    loop {
-        let step = client.engine().check(&mut cursor, budget).unwrap();
-        found.extend(step.iter().map(|finding| format!("{} {}: {}", finding.keyspace, finding.key.escape_ascii(), finding.what)));
-        if cursor.is_empty() {
-            return found;
-        }
-    }
+    keeper::check(client.engine(), budget)
 }
 
 fn on(store: &MemoryStore, max_packed_bytes: usize) -> Client {
@@ -190,7 +172,7 @@ proptest! {
                 let (expected, found) = (plain[turn].run_bytes(&pipeline), packed[turn].run_bytes(&pipeline));
                 prop_assert_eq!(String::from_utf8_lossy(&expected), String::from_utf8_lossy(&found), "{}", pipeline);
             }
-            prop_assert_eq!(dump(&mut plain[0]), dump(&mut packed[0]));
+            prop_assert_eq!(keeper::dump(plain[0].engine(), 1 << 16), keeper::dump(packed[0].engine(), 1 << 16));
             prop_assert_eq!(findings(&mut packed[0], budget), Vec::<String>::new());
         }
         // Nothing is left behind that nobody would remove.

@@ -70,25 +70,12 @@ impl Keeper {
 
     /// The whole dump, in pieces of about `max_bytes`.
     pub fn dump(&mut self, max_bytes: usize) -> String {
-        let (mut cursor, mut whole) = (Vec::new(), Vec::new());
-        loop {
-            whole.extend(self.engine.dump(&mut cursor, max_bytes).unwrap());
-            if cursor.is_empty() {
-                return String::from_utf8(whole).unwrap();
-            }
-        }
+        dump(&mut self.engine, max_bytes)
     }
 
     /// Everything that is wrong, in steps of `budget` records: `keyspace key: what`.
     pub fn check(&mut self, budget: usize) -> Vec<String> {
-        let (mut cursor, mut found) = (Vec::new(), Vec::new());
-        loop {
-            found.extend(self.engine.check(&mut cursor, budget).unwrap());
-            if cursor.is_empty() {
-                break;
-            }
-        }
-        found.iter().map(|finding| format!("{} {}: {}", finding.keyspace, finding.key.escape_ascii(), finding.what)).collect()
+        check(&mut self.engine, budget)
     }
 
     /// Sweeps until nothing is left to do, and adds up what was done.
@@ -166,6 +153,29 @@ impl Keeper {
 }
 
 pub const NOTHING: &str = "meta 0, data 0, score 0, expiry 0, garbage 0, field-expiry 0, rank 0";
+
+/// As [`Keeper::dump`], of any engine.
+pub fn dump(engine: &mut Engine, max_bytes: usize) -> String {
+    let (mut cursor, mut whole) = (Vec::new(), Vec::new());
+    loop {
+        whole.extend(engine.dump(&mut cursor, max_bytes).unwrap());
+        if cursor.is_empty() {
+            return String::from_utf8(whole).unwrap();
+        }
+    }
+}
+
+/// As [`Keeper::check`], of any engine.
+pub fn check(engine: &mut Engine, budget: usize) -> Vec<String> {
+    let (mut cursor, mut found) = (Vec::new(), Vec::new());
+    loop {
+        found.extend(engine.check(&mut cursor, budget).unwrap());
+        if cursor.is_empty() {
+            break;
+        }
+    }
+    found.iter().map(|finding| format!("{} {}: {}", finding.keyspace, finding.key.escape_ascii(), finding.what)).collect()
+}
 
 /// A line of a dump.
 pub fn line(db: u64, key: &str, expire_at_ms: Option<u64>, value: &str) -> String {
