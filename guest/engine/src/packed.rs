@@ -1,5 +1,5 @@
 //! Small records one behind the other in one byte string, in the order of their keys: what a collection has that is kept in the record of
-//! its key (docs/format.md, section "packed").
+//! its key (docs/format.md, section "Packed collections").
 //!
 //! `length | key | length | value`, and so on. A length below 128 is one byte, others are two with the highest bit set.
 

@@ -14,12 +14,9 @@ impl Orbweaver {
         let mut ranges = vec![(self.meta, KeyRange::only(at.lock_key()))];
         let Some(meta) = meta else { return ranges };
         if let Some(collection) = meta.collection() {
-            let own = if collection.is_packed {
-                Vec::new()
-            } else {
-                self.records_of_version(collection.version, collection.kind, collection.has_index())
-            };
-            ranges.extend(own);
+            if !collection.is_packed {
+                ranges.extend(self.records_of_version(collection.version, collection.kind, collection.has_index()));
+            }
             let notes = [records::encode_garbage_collection_key, records::encode_unfinished_key];
             ranges.extend(notes.map(|encode| (self.garbage, KeyRange::only(&encode(collection.version)))));
         }
@@ -147,10 +144,10 @@ fn packed_records(value: &mut Walk<'_>, kind: Kind) -> String {
 
 fn packed_length(value: &mut Walk<'_>, field: &'static str) -> Option<usize> {
     let left = value.left();
-    let bytes = packed::length(left).map_or(left.len(), |(_, rest)| left.len() - rest.len());
-    let length = packed::length(left).map(|(length, _)| length);
-    value.slice(bytes, field, |_| length.map_or_else(|| "cut short".to_owned(), |length| length.to_string()))?;
-    length
+    let read = packed::length(left);
+    let bytes = left.len() - read.map_or(0, |(_, rest)| rest.len());
+    value.slice(bytes, field, |_| read.map_or_else(|| "cut short".to_owned(), |(length, _)| length.to_string()))?;
+    read.map(|(length, _)| length)
 }
 
 fn data(key: &mut Walk<'_>, value: &mut Walk<'_>, kind: Option<Kind>) -> String {

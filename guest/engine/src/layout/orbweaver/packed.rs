@@ -1,4 +1,4 @@
-//! Packed collections of the layout: what their heads look like. `docs/format.md`, section "packed".
+//! Packed collections of the layout: what their heads look like. `docs/format.md`, section "Packed collections".
 
 use super::Orbweaver;
 use super::records::{self, FIELDS_EXPIRE, PACKED, RANKED};
