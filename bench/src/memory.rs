@@ -63,7 +63,8 @@ pub fn measure(data_bytes: u64) -> Result<Memory> {
 
     let options = RocksOptions::default();
     // Four buffers, as `write_buffer_bytes` says of itself.
-    let settings_mb = (options.block_cache_bytes + options.record_cache_bytes + 4 * options.write_buffer_bytes) as f64 / 1e6;
+    let buffers = 4 * options.write_buffer_bytes + options.write_back_bytes;
+    let settings_mb = (options.block_cache_bytes + options.record_cache_bytes + buffers) as f64 / 1e6;
     let end_gb = reading.points.last().map_or(loaded_gb, |point| point.0);
     let settings = Line { name: "caches and write buffers".to_owned(), points: vec![(0.0, settings_mb), (end_gb, settings_mb)] };
     let most = |line: &Line| line.points.iter().fold(0.0_f64, |most, point| most.max(point.1));

@@ -84,6 +84,9 @@ pub struct ServeArgs {
     /// of RocksDB; 0B: none
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     record_cache: ByteSize,
+    /// Memory for keys that change again and again in pipelines, before they are written into RocksDB's files; 0B: none
+    #[arg(long, value_name = "SIZE", default_value = "32MiB")]
+    write_back: ByteSize,
     /// Close connections that are silent for so long without waiting in a blocking command; 0s: never
     #[arg(long, value_name = "TIME", default_value = "0s")]
     timeout: humantime::Duration,
@@ -173,6 +176,7 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         compression: args.compression.into(),
         block_cache_bytes: bytes(args.cache_size),
         record_cache_bytes: bytes(args.record_cache),
+        write_back_bytes: bytes(args.write_back),
         read_only: args.access.read_only,
         ..RocksOptions::default()
     })?;
@@ -292,6 +296,7 @@ fn describe(args: &ServeArgs, store: &OpenStore) -> Vec<(&'static str, String)> 
             ("config.appendonly", "yes".to_owned()),
             ("memory.block_cache_size", args.cache_size.as_u64().to_string()),
             ("memory.record_cache_size", args.record_cache.as_u64().to_string()),
+            ("memory.write_back_size", args.write_back.as_u64().to_string()),
             ("config.appendfsync", durability_name(args.durability).replace("os", "no")),
         ],
         OpenStore::Remote(store) => vec![

@@ -13,6 +13,7 @@ mod directory;
 mod frontiers;
 mod gaps;
 mod handle;
+mod heads_table;
 mod journal;
 mod late;
 mod layout;
@@ -27,8 +28,10 @@ mod reclaim;
 mod recognition;
 mod record_cache;
 mod records;
+mod redo;
 mod residents;
 mod scan;
+mod write_back;
 
 pub use handle::RocksHandle;
 pub use layout::Layout;
@@ -42,14 +45,16 @@ use database::Database;
 use directory::Contents;
 use options::Memory;
 use orbweaver_engine::store::{Limits, Order, StoreError};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use record_cache::RecordCache;
 use rocksdb::{BoundColumnFamily, DBWithThreadMode, ErrorKind, MultiThreaded, WriteOptions};
+use smallvec::SmallVec;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use write_back::Writing;
 
 type Db = DBWithThreadMode<MultiThreaded>;
 
@@ -115,6 +120,9 @@ impl RocksStore {
             databases.iter().try_for_each(|database| database.create(&options, &memory))?;
         }
         commit::finish_interrupted(path, &databases, options.read_only)?;
+        for database in &databases {
+            let _first = database.left_redo.set(redo::carry_out(database, options.layout, options.read_only)?);
+        }
         let mut write = WriteOptions::default();
         write.set_sync(options.durability == Durability::Always);
         let shared = Arc::new(Shared {
@@ -146,7 +154,7 @@ impl RocksStore {
         RocksHandle::new(Arc::clone(&self.inner))
     }
 
-    /// The names of all keyspaces in the directory, in byte order: also those that the layout does not know.
+    /// The names of all keyspaces of records in the directory, in byte order: also those that the layout does not know.
     ///
     /// # Errors
     /// [`StoreError::Io`] where the directory cannot be read.
@@ -154,7 +162,7 @@ impl RocksStore {
         let shared = &self.inner.shared;
         let mut names = Vec::new();
         for database in &shared.databases {
-            names.extend(database.keyspaces()?);
+            names.extend(database.keyspaces(shared.options.layout)?);
         }
         names.sort_unstable();
         Ok(names)
@@ -181,9 +189,11 @@ impl RocksStore {
     /// committed is safer for it.
     ///
     /// # Errors
-    /// [`StoreError::Io`] where that failed: the log has it all, as before.
+    /// [`StoreError::Io`] where that failed: the log has it all, as before. [`StoreError::UnknownOutcome`] where a write has failed.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.inner.shared.databases.iter().try_for_each(Database::flush)
+        let shared = &self.inner.shared;
+        drop(shared.write_back()?);
+        shared.databases.iter().try_for_each(Database::flush)
     }
 
     /// How often the log has been synced in the background since the store was opened.
@@ -218,6 +228,23 @@ impl Shared {
         database.create_family(family, order, &self.options, &self.memory)
     }
 
+    /// Has all heads written back. As long as what it returns is held, there are no others.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownOutcome`] where that fails, and where a write has failed before: what is in the log then, nobody knows, and the
+    /// redo is to be carried out in its order, by who opens the store next.
+    fn write_back(&self) -> Result<SmallVec<[MutexGuard<'_, Writing>; 1]>, StoreError> {
+        let mut written = SmallVec::new();
+        for database in &self.databases {
+            let Some(db) = database.get() else { continue };
+            if database.write_back.is_holding() {
+                self.check_poison()?;
+            }
+            written.push(database.write_back.finish(db).map_err(|error| self.poison(&error))?);
+        }
+        Ok(written)
+    }
+
     /// Writes the logs through to the disk. A failure poisons the store: what was lost may have been acknowledged.
     fn sync(&self) {
         if self.poison.get().is_some() {
@@ -249,6 +276,8 @@ impl Shared {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // Nobody is left who could be told of a failure: who opens the store next carries the redo out.
+        drop(self.shared.write_back());
         if self.shared.options.durability == Durability::EverySecond && !self.shared.options.read_only {
             self.shared.sync();
         }

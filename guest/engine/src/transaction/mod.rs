@@ -313,7 +313,7 @@ impl<'s> Transaction<'s> {
     /// What [`Store::get_many`] returns.
     pub fn read_ahead(&mut self, mut records: Vec<(Keyspace, Bytes)>) -> Result<(), StoreError> {
         if !self.memory.heads.is_empty() {
-            records.retain(|(keyspace, key)| !self.memory.heads.knows(*keyspace, key));
+            self.leave_out_packed(&mut records);
         }
         match records.as_slice() {
             [] => return Ok(()),
@@ -322,6 +322,13 @@ impl<'s> Transaction<'s> {
         }
         let Self { memory, store, .. } = self;
         memory.overlay.entries.keep_ahead(records, |names| read(store, names))
+    }
+
+    /// Leaves out what is in a head. Apart, as most who read ahead know none.
+    #[cold]
+    #[inline(never)]
+    fn leave_out_packed(&self, records: &mut Vec<(Keyspace, Bytes)>) {
+        records.retain(|(keyspace, key)| !self.memory.heads.knows(*keyspace, key));
     }
 
     /// What was read ahead will be asked for again, from the first record on.

@@ -18,6 +18,10 @@ use std::sync::atomic::Ordering;
 struct Writes<'b> {
     /// For each database of the store.
     batches: Batches,
+    /// Those heads that may be written back later.
+    heads: RawBatch,
+    /// Heads are apart.
+    apart: bool,
     deleted: Vec<Deleted>,
     /// Not by their keys alone.
     deletes_ranges: bool,
@@ -39,16 +43,20 @@ impl State<'_> {
         check_limit("a batch", "operations", batch.len(), LIMITS.max_batch_ops)?;
         check_limit("a batch", "bytes", length(batch.as_bytes()), LIMITS.max_batch_bytes)?;
         self.create_absent(batch)?;
-        let writes = self.writes(batch)?;
         let exclusive = open.kind == Kind::Exclusive;
-        let may_be_late = self.may_be_late && !writes.deletes_ranges && !exclusive && self.is_alone();
+        let alone = self.is_alone();
+        // Nothing waits to be written back before a first late commit.
+        let apart = alone && (self.may_be_late || self.late_writer.is_some());
+        let writes = self.writes(batch, apart)?;
+        let is_late = alone && self.may_be_late && !writes.deletes_ranges && !exclusive;
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
         let publishing = (exclusive || shared.databases.len() > 1).then(|| shared.publishing.write());
         let changing = shared.cache.as_ref().map(|cache| cache.change(writes.changes));
         shared.revisions.start();
         let written = match writes.batches {
             _ if batch.is_empty() => Ok(()),
-            batches if may_be_late => self.write_late(batches, changing.iter().flat_map(Changing::hashes).collect()),
+            batches if is_late => self.write_late(batches, &writes.heads, changing.iter().flat_map(Changing::hashes).collect()),
+            batches if writes.apart => shared.write_heads_apart(batches, &writes.heads),
             batches => shared.write(batches),
         };
         // Also after an error: the batch may have been written.
@@ -56,7 +64,7 @@ impl State<'_> {
         if let Some(changing) = changing {
             changing.finish(number, written.is_ok());
         }
-        if may_be_late {
+        if is_late {
             shared.forget_unwritten();
         }
         drop(publishing);
@@ -71,13 +79,13 @@ impl State<'_> {
     }
 
     /// Has the batch written with others, while the caller goes on.
-    fn write_late(&mut self, mut batches: Batches, hashes: Vec<u64>) -> Result<(), StoreError> {
+    fn write_late(&mut self, mut batches: Batches, heads: &RawBatch, hashes: Vec<u64>) -> Result<(), StoreError> {
         if self.late_writer.is_none() {
             self.late_writer = LateWriter::start(self.shared).ok();
         }
         match (&mut self.late_writer, batches.pop()) {
-            (Some(writer), Some(batch)) => writer.write(&batch, hashes),
-            (None, Some(batch)) => return self.shared.write(std::iter::once(batch).collect()),
+            (Some(writer), Some(batch)) => writer.write(&batch, heads, hashes),
+            (None, Some(batch)) => return self.shared.write_heads_apart(std::iter::once(batch).collect(), heads),
             (_, None) => {}
         }
         Ok(())
@@ -116,12 +124,13 @@ impl State<'_> {
         Ok(())
     }
 
-    /// The batch in RocksDB's form, and the ranges that it deletes.
-    fn writes<'b>(&self, batch: &'b Batch) -> Result<Writes<'b>, StoreError> {
+    /// The batch in RocksDB's form, and the ranges that it deletes; `apart` with heads apart, unless a range of them is deleted.
+    fn writes<'b>(&self, batch: &'b Batch, apart: bool) -> Result<Writes<'b>, StoreError> {
         // RocksDB's form is the shorter one: a batch that has this room does not grow on the way.
         let room = if self.shared.databases.len() == 1 { batch.as_bytes().len() } else { 0 };
         let batches = self.shared.databases.iter().map(|_| RawBatch::with_room(room)).collect();
-        let mut writes = Writes { batches, deleted: Vec::new(), deletes_ranges: false, changes: SmallVec::new() };
+        let heads = RawBatch::with_room(if apart { room } else { 0 });
+        let mut writes = Writes { batches, heads, apart, deleted: Vec::new(), deletes_ranges: false, changes: SmallVec::new() };
         for op in batch.ops() {
             let op = op?;
             check_sizes(&op)?;
@@ -131,11 +140,15 @@ impl State<'_> {
             if let Some(space) = keyspace.cached {
                 writes.changes.push(change(space, keyspace.filter_prefix.is_some(), &op));
             }
+            let family = family.number;
+            let out = if apart && keyspace.is_written_back { &mut writes.heads } else { out };
             match op {
                 BatchOp::Put { key, value, .. } => out.put(family, key, value),
                 BatchOp::Delete { key, .. } => out.delete(family, key),
                 BatchOp::DeleteRange { keyspace: number, start, end } => {
                     writes.deletes_ranges = true;
+                    // They are put together with the rest, in their order.
+                    writes.apart &= !keyspace.is_written_back;
                     let last = if end.is_empty() { self.last_key(keyspace, number, batch)? } else { None };
                     let end = last.as_deref().unwrap_or(end);
                     // RocksDB refuses ranges that end before they start.
@@ -150,12 +163,16 @@ impl State<'_> {
                 }
             }
         }
+        if let Some(batch) = writes.batches.first_mut().filter(|_| !writes.apart) {
+            batch.append(&writes.heads);
+        }
         Ok(writes)
     }
 
     /// The last key of the keyspace, or of what the batch puts into it; `None` where there is none. RocksDB's ranges need an end.
     fn last_key(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Option<Vec<u8>>, StoreError> {
         let mut last: Option<Vec<u8>> = None;
+        self.write_back(keyspace)?;
         if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
             last = last_committed_key(db, family, ReadOptions::default())?;
         }
@@ -176,6 +193,7 @@ impl State<'_> {
 impl Shared {
     /// Writes what each database is to get, whole or not at all across crashes.
     fn write(&self, batches: Batches) -> Result<(), StoreError> {
+        drop(self.write_back()?);
         let filled = self.databases.iter().zip(batches).filter(|(_, batch)| !batch.is_empty());
         let mut writes: SmallVec<[(&Database, RawBatch); 1]> = filled.collect();
         let journaled = writes.len() > 1;
@@ -193,6 +211,14 @@ impl Shared {
             let _stays = journal::remove(&self.path);
         }
         Ok(())
+    }
+
+    /// Writes what the one database is to get, heads apart from the rest.
+    fn write_heads_apart(&self, batches: Batches, heads: &RawBatch) -> Result<(), StoreError> {
+        let (Some(database), Some(batch)) = (self.databases.first(), batches.into_iter().next()) else { return Ok(()) };
+        let Some(db) = database.get() else { return Ok(()) };
+        self.check_poison()?;
+        database.write_back.write(db, batch, heads, &self.write, false).map_err(|error| self.poison(&error))
     }
 
     fn write_journal(&self, writes: &[(&Database, RawBatch)]) -> Result<(), StoreError> {

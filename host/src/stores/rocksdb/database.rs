@@ -4,7 +4,8 @@ use super::directory::{Contents, open_error};
 use super::late::OnTheirWay;
 use super::layout::{Layout, Plan};
 use super::options::{self, Memory, RocksOptions};
-use super::{Db, orders};
+use super::write_back::WriteBack;
+use super::{Db, orders, redo};
 use orbweaver_engine::store::{Order, StoreError};
 use parking_lot::Mutex;
 use rocksdb::{BoundColumnFamily, ColumnFamilyDescriptor, FlushOptions, Options};
@@ -21,6 +22,10 @@ pub struct Database {
     families: Mutex<Families>,
     /// What late commits have yet to write.
     pub on_their_way: OnTheirWay,
+    /// What is in the log, and has yet to be written into the keyspace of heads.
+    pub write_back: WriteBack,
+    /// Of a database that is only read: heads that another process has yet to put into their keyspace.
+    pub left_redo: OnceLock<redo::Heads>,
 }
 
 /// What is known of column families.
@@ -38,7 +43,15 @@ impl Database {
     pub fn new(store: &Path, plan: &'static Plan, options: &RocksOptions, memory: &Memory) -> Result<Self, StoreError> {
         let path = plan.path(store);
         let exists = Contents::of(&path)?.database;
-        let database = Self { plan, path, db: OnceLock::new(), families: Mutex::default(), on_their_way: OnTheirWay::default() };
+        let database = Self {
+            plan,
+            path,
+            db: OnceLock::new(),
+            families: Mutex::default(),
+            on_their_way: OnTheirWay::default(),
+            write_back: WriteBack::new(options::most_unwritten(options)),
+            left_redo: OnceLock::new(),
+        };
         if exists {
             let on_disk = orders::read(&database.path)?;
             let names = Db::list_cf(&Options::default(), &database.path).map_err(|error| open_error(&database.path, &error))?;
@@ -90,7 +103,7 @@ impl Database {
         self.plan.folder
     }
 
-    /// The open database, with all that is on its way to it; `None` where it is not there yet.
+    /// The open database, with all that is on its way to it, but for heads that are written back later; `None` where it is not there yet.
     pub fn get(&self) -> Option<&Db> {
         self.on_their_way.wait();
         self.db.get()
@@ -163,11 +176,12 @@ impl Database {
     }
 
     /// The names of the keyspaces on the disk.
-    pub fn keyspaces(&self) -> Result<Vec<String>, StoreError> {
+    pub fn keyspaces(&self, layout: Layout) -> Result<Vec<String>, StoreError> {
         if self.db.get().is_none() {
             return Ok(Vec::new());
         }
         let families = Db::list_cf(&Options::default(), &self.path).map_err(|error| open_error(&self.path, &error))?;
-        Ok(families.iter().map(|family| self.plan.keyspace(family)).collect())
+        let records = families.iter().filter(|family| !redo::is_redo(layout, family));
+        Ok(records.map(|family| self.plan.keyspace(family)).collect())
     }
 }

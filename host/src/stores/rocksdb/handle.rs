@@ -3,7 +3,8 @@
 use super::late::LateWriter;
 use super::raw_batch::Family;
 use super::records::Name;
-use super::{Db, Inner, LIMITS, Shared, neighbours, options, read_error};
+use super::write_back::HEADS;
+use super::{Db, Inner, LIMITS, Layout, Shared, neighbours, options, read_error, redo};
 use crate::stores::locks::Held;
 use bytes::Bytes;
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
@@ -72,6 +73,8 @@ pub(super) struct OpenKeyspace<'db> {
     pub filter_prefix: Option<usize>,
     /// Its number in the cache of records. Only byte order says by the bytes alone which keys are the same.
     pub cached: Option<u32>,
+    /// It is that of heads, which may be written back later.
+    pub is_written_back: bool,
 }
 
 /// A keyspace, and how the transaction's state of it is read.
@@ -94,7 +97,8 @@ impl<'db> State<'db> {
 
     fn open_keyspace(&mut self, name: &str, order: Order) -> Result<Keyspace, StoreError> {
         let layout = self.shared.options.layout;
-        let place = layout.locate(name).and_then(|(at, family)| Some((at, family, self.shared.databases.get(at)?)));
+        let is_record = !redo::is_redo(layout, name);
+        let place = layout.locate(name).filter(|_| is_record).and_then(|(at, family)| Some((at, family, self.shared.databases.get(at)?)));
         let (at, family, database) = place.ok_or_else(|| StoreError::Io(format!("the layout {} has no keyspace {name}", layout.name())))?;
         let is_open = |open: &OpenKeyspace<'_>| open.database == at && open.family_name == family && open.order == order;
         let position = match self.keyspaces.iter().position(is_open) {
@@ -109,6 +113,7 @@ impl<'db> State<'db> {
                     family: database.family(family).map(Family::new).transpose()?,
                     filter_prefix: options::filter_prefix(layout, name),
                     cached: cache.map(|cache| cache.space(at, family)),
+                    is_written_back: layout == Layout::Orbweaver && name == HEADS && order == Order::Bytes,
                 });
                 self.keyspaces.len() - 1
             }
@@ -160,6 +165,27 @@ impl<'db> State<'db> {
         Some(View { db, family, read })
     }
 
+    /// The last value of a head which is not in its keyspace yet, in the state of the transaction.
+    fn unwritten(&self, keyspace: &OpenKeyspace<'db>, key: &[u8]) -> Option<Option<Bytes>> {
+        let database = self.shared.databases.get(keyspace.database).filter(|_| keyspace.is_written_back)?;
+        match self.left_redo(keyspace) {
+            Some(heads) => heads.get(key).map(|value| value.as_deref().map(Bytes::copy_from_slice)),
+            // Where there are snapshots, they have it all.
+            None if self.snapshots.is_empty() => database.write_back.get(key),
+            None => None,
+        }
+    }
+
+    /// Of a store that is only read: what is to be looked at before the keyspace, if there is anything.
+    pub fn left_redo(&self, keyspace: &OpenKeyspace<'db>) -> Option<&'db redo::Heads> {
+        self.shared.databases.get(keyspace.database).filter(|_| keyspace.is_written_back)?.left_redo.get().filter(|heads| !heads.is_empty())
+    }
+
+    /// Has all heads written back, where the keyspace is theirs and is to be searched.
+    pub fn write_back(&self, keyspace: &OpenKeyspace<'db>) -> Result<(), StoreError> {
+        if keyspace.is_written_back { self.shared.write_back().map(drop) } else { Ok(()) }
+    }
+
     /// What the cache knows of a record in the state behind the commit `last`.
     fn cached(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], last: u64) -> Option<Option<Bytes>> {
         self.shared.cache.as_ref()?.get(keyspace.cached?, key, last)
@@ -185,6 +211,9 @@ impl<'db> State<'db> {
             return Ok(self.keep_absent(keyspace, key, open));
         }
         let Some(view) = self.view_of(keyspace, [key]) else { return Ok(None) };
+        if let Some(value) = self.unwritten(keyspace, key) {
+            return Ok(self.keep(keyspace, key, open, value.as_deref()));
+        }
         let value = view.db.get_pinned_cf_opt(view.family, key, &view.read).map_err(|error| read_error(&error))?;
         if value.is_none() {
             self.find_frontier(keyspace);
@@ -216,6 +245,10 @@ impl<'db> State<'db> {
             let mut read = ReadOptions::default();
             // Where many were deleted at the end, it is not worth the search, and commits wait for it.
             read.set_max_skippable_internal_keys(MOST_SKIPPED);
+            self.write_back(keyspace).ok()?;
+            if self.left_redo(keyspace).is_some() {
+                return None;
+            }
             let last = last_committed_key(self.database(keyspace)?, family, read).ok()?;
             Some((last, self.shared.revisions.started()))
         });
@@ -268,7 +301,7 @@ impl<'db> State<'db> {
     fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], open: &Open) -> Result<(), StoreError> {
         let mut scattered = Vec::with_capacity(group.len());
         for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
-            if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes {
+            if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes || keyspace.is_written_back {
                 scattered.extend(run);
                 continue;
             }
@@ -290,6 +323,15 @@ impl<'db> State<'db> {
             return Ok(());
         }
         let Some(view) = self.view_of(keyspace, scattered.iter().map(|(_, key, _)| *key)) else { return Ok(()) };
+        if keyspace.is_written_back {
+            scattered.retain_mut(|(_, key, slot)| {
+                let unwritten = self.unwritten(keyspace, key);
+                if let Some(value) = &unwritten {
+                    **slot = self.keep(keyspace, key, open, value.as_deref());
+                }
+                unwritten.is_none()
+            });
+        }
         let got = view.db.batched_multi_get_cf_opt(view.family, scattered.iter().map(|(_, key, _)| *key), false, &view.read);
         let mut is_missed = false;
         for ((_, key, slot), value) in scattered.into_iter().zip(got) {
@@ -343,16 +385,16 @@ impl RocksHandle {
             // Nobody else commits beside an exclusive transaction, or beside the only handle.
             let is_only = shared.handles.load(Ordering::SeqCst) == 1;
             let alone = kind == Kind::Exclusive || is_only;
-            if alone && !is_only {
-                // Who takes a snapshot waits there. In the cache it would find late commits of another handle.
-                shared.databases.iter().for_each(|database| database.on_their_way.wait());
-            }
             let _publishing = (!alone).then(|| shared.publishing.read());
             let (last, epoch) = (shared.revisions.last(), shared.revisions.epoch());
+            // Behind the last number: late commits up to it are waited for. In the cache even an exclusive transaction would find
+            // those of another handle.
+            let written_back = if is_only { SmallVec::new() } else { shared.write_back()? };
             state.snapshots.clear();
             if !alone {
-                state.snapshots.extend(shared.databases.iter().map(|database| database.get().map(Db::snapshot)));
+                state.snapshots.extend(shared.databases.iter().map(|database| database.get_at_once().map(Db::snapshot)));
             }
+            drop(written_back);
             state.find_created()?;
             self.open = Some(Open { kind, held, last, started });
             Ok(epoch)

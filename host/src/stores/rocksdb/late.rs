@@ -193,8 +193,8 @@ impl LateWriter {
         self.lately.iter().any(|(number, hashes)| !database.on_their_way.is_done(*number) && hashes.borrow_mut().has(hash))
     }
 
-    /// Has a batch written behind those before it, of records that have these hashes.
-    pub fn write(&mut self, batch: &RawBatch, hashes: Vec<u64>) {
+    /// Has a batch, and heads that may be written back later, written behind those before it; its records have these hashes.
+    pub fn write(&mut self, batch: &RawBatch, heads: &RawBatch, hashes: Vec<u64>) {
         let Some(database) = self.shared.databases.first() else { return };
         let on_their_way = &database.on_their_way;
         while self.lately.front().is_some_and(|(number, _)| on_their_way.is_done(*number)) {
@@ -203,9 +203,9 @@ impl LateWriter {
         let mut gathered = on_their_way.gathered.lock();
         let write = gathered.get_or_insert_with(|| Write::new(&self.shared, on_their_way.add()));
         write.batch.append(batch);
+        write.heads.append(heads);
         self.lately.push_back((write.number, RefCell::new(Hashes { list: hashes, are_sorted: false })));
-        let enough =
-            gathered.take_if(|write| write.batch.operations() >= ENOUGH_OPERATIONS || write.batch.as_bytes().len() >= ENOUGH_BYTES);
+        let enough = gathered.take_if(|write| write.operations() >= ENOUGH_OPERATIONS || write.bytes() >= ENOUGH_BYTES);
         drop(gathered);
         if let Some(write) = enough {
             // Where the thread has gone, the write says so when it is dropped.
@@ -216,7 +216,7 @@ impl LateWriter {
     /// Has what is gathered written, if waking the thread is worth it. Returns the number of the last write.
     pub fn hand_over(&self) -> u64 {
         let Some(on_their_way) = self.shared.databases.first().map(|database| &database.on_their_way) else { return 0 };
-        let gathered = on_their_way.gathered.lock().take_if(|write| write.batch.operations() >= LEAST_OPERATIONS);
+        let gathered = on_their_way.gathered.lock().take_if(|write| write.operations() >= LEAST_OPERATIONS);
         let number = on_their_way.given();
         if let Some(write) = gathered {
             self.queue.add(write);
@@ -238,13 +238,23 @@ struct Write {
     shared: Arc<Shared>,
     number: u64,
     batch: RawBatch,
+    /// Those heads that may be written back later.
+    heads: RawBatch,
     /// It was written, or the store knows that it was not.
     is_over: bool,
 }
 
 impl Write {
     fn new(shared: &Arc<Shared>, number: u64) -> Self {
-        Self { shared: Arc::clone(shared), number, batch: RawBatch::with_room(0), is_over: false }
+        Self { shared: Arc::clone(shared), number, batch: RawBatch::with_room(0), heads: RawBatch::with_room(0), is_over: false }
+    }
+
+    const fn operations(&self) -> u32 {
+        self.batch.operations().saturating_add(self.heads.operations())
+    }
+
+    fn bytes(&self) -> usize {
+        self.batch.as_bytes().len() + self.heads.as_bytes().len()
     }
 
     fn run(mut self) {
@@ -253,7 +263,10 @@ impl Write {
         database.on_their_way.wait_for(self.number - 1);
         let written = match (shared.poison.get(), database.get_at_once()) {
             (Some(text), _) => Err(text.clone()),
-            (None, Some(db)) => db.write_opt(self.batch.to_batch(), &shared.write).map_err(String::from),
+            (None, Some(db)) => {
+                let batch = std::mem::replace(&mut self.batch, RawBatch::with_room(0));
+                database.write_back.write(db, batch, &self.heads, &shared.write, true)
+            }
             (None, None) => Err("the database is gone".to_owned()),
         };
         if let Err(error) = written {

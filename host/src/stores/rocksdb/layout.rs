@@ -57,6 +57,8 @@ const ORBWEAVER: &[Plan] = &[plan(
         ("garbage", Order::Bytes),
         ("field-expiry", Order::Bytes),
         ("rank", Order::Bytes),
+        ("redo-0", Order::Bytes),
+        ("redo-1", Order::Bytes),
     ],
 )];
 

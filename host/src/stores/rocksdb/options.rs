@@ -1,7 +1,8 @@
 //! How RocksDB is set up, each setting with its reason.
 
 use super::layout::Layout;
-use super::{merges, orders};
+use super::write_back::Most;
+use super::{merges, orders, redo};
 use orbweaver_engine::store::{Order, prefix_end};
 use rocksdb::{BlockBasedOptions, Cache, ChecksumType, DBCompressionType, Options, SliceTransform, WriteBufferManager};
 
@@ -45,6 +46,9 @@ pub struct RocksOptions {
     /// What a keyspace collects in memory before it writes files, in eight parts, in bytes. All keyspaces together take up to four times
     /// as much. Default: 32 MiB.
     pub write_buffer_bytes: usize,
+    /// Memory for heads of keys which change again and again, before they are written into their keyspace, in bytes; 0 to write each at once.
+    /// Default: 32 MiB.
+    pub write_back_bytes: usize,
     /// Files kept open, by all databases together; -1 for all. Default: 1000, below the usual limit of a process.
     pub max_open_files: i32,
     /// A range delete gives its space back at once where the files of the range hold at least this many bytes; smaller ones wait
@@ -65,6 +69,7 @@ impl Default for RocksOptions {
             block_cache_bytes: 256 << 20,
             record_cache_bytes: 128 << 20,
             write_buffer_bytes: 32 << 20,
+            write_back_bytes: 32 << 20,
             max_open_files: 1000,
             reclaim_bytes: 32 << 20,
             read_only: false,
@@ -96,6 +101,12 @@ const WRITE_BUFFER_PARTS: usize = 8;
 
 /// The part of a memtable that is its filter.
 const MEMTABLE_FILTER_SHARE: f64 = 0.02;
+
+/// How much of heads waits to be written back. The log is kept for two write buffers, and there are two tables.
+pub fn most_unwritten(options: &RocksOptions) -> Most {
+    let table_bytes = if options.layout == Layout::Orbweaver && !options.read_only { options.write_back_bytes / 2 } else { 0 };
+    Most { table_bytes, log_bytes: options.write_buffer_bytes }
+}
 
 /// What the databases of a store share: the memory for what is read, and for what is written.
 pub struct Memory {
@@ -188,6 +199,12 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         }
         // Levels sized from the bottom up: a tenth of dead records at most, also in a small database.
         cf.set_level_compaction_dynamic_level_bytes(true);
+    }
+    if redo::is_redo(options.layout, name) {
+        // It is emptied before it is full. What is written of it nevertheless is deleted soon.
+        cf.set_write_buffer_size(options.write_buffer_bytes.saturating_mul(2));
+        cf.set_level_zero_file_num_compaction_trigger(2);
+        cf.set_memtable_prefix_bloom_ratio(0.0);
     }
     cf.set_block_based_table_factory(&table);
     if options.layout == Layout::Ardb {

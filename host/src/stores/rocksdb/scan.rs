@@ -5,13 +5,15 @@ use super::handle::{OpenKeyspace, State, View};
 use super::options::within_prefix;
 use super::question::{Asked, Question};
 use super::record_cache::RecordCache;
-use super::{Db, read_error};
+use super::{Db, read_error, redo};
 use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
 use rocksdb::perf::{PerfContext, PerfMetric};
 use rocksdb::properties::{
     MEM_TABLE_FLUSH_PENDING, NUM_DELETES_ACTIVE_MEM_TABLE, NUM_DELETES_IMM_MEM_TABLES, NUM_RUNNING_FLUSHES, PropName,
 };
 use rocksdb::{BoundColumnFamily, DBRawIteratorWithThreadMode, FlushOptions};
+use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Where a scan passes more dead records than these before its first one, the next scan is to pass them in one step.
@@ -45,6 +47,7 @@ impl<'db> State<'db> {
         last: u64,
     ) -> Result<Page, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
+        self.write_back(keyspace)?;
         let asked = Asked { range, direction, limit };
         let question = keyspace.filter_prefix.and_then(|_| Question::new(range, direction, limit));
         match (&self.shared.cache, keyspace.cached, question) {
@@ -157,7 +160,10 @@ impl<'db> State<'db> {
         if added.dead > FEW_DEAD {
             added.first = records.key().map(<[u8]>::to_vec);
         }
-        added.more = fill(&mut records, keyspace.order, asked, page);
+        added.more = match self.left_redo(keyspace) {
+            Some(heads) => fill_with_heads(&mut records, heads, asked, page),
+            None => fill(&mut records, keyspace.order, asked, page),
+        };
         added.passed = passed().saturating_sub(before);
         records.status().map_err(|error| read_error(&error))?;
         if added.passed >= MANY_DEAD && deletes_in_memory(db, family) >= MANY_DEAD {
@@ -199,6 +205,46 @@ fn fill(
         }
     }
     false
+}
+
+/// As [`fill`], in byte order, with heads that a process which writes has yet to put there.
+fn fill_with_heads(
+    records: &mut DBRawIteratorWithThreadMode<'_, Db>,
+    heads: &redo::Heads,
+    Asked { range, direction, .. }: Asked<'_>,
+    page: &mut PageBuilder,
+) -> bool {
+    let end = range.end.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    let mut heads = heads.range((Bound::Included(first_key(range, Order::Bytes)), end.cloned()));
+    let mut next_head = || match direction {
+        Direction::Forward => heads.next(),
+        Direction::Reverse => heads.next_back(),
+    };
+    let mut head = next_head();
+    loop {
+        // Which one is next: of one key the head, which is newer.
+        let next = match (records.key(), head, direction) {
+            (None, None, _) => return false,
+            (None, ..) => Ordering::Greater,
+            (_, None, _) => Ordering::Less,
+            (Some(stored), Some((key, _)), Direction::Forward) => stored.cmp(key),
+            (Some(stored), Some((key, _)), Direction::Reverse) => key.as_slice().cmp(stored),
+        };
+        let record = if next.is_lt() { records.item() } else { head.and_then(|(key, value)| Some((key.as_slice(), value.as_deref()?))) };
+        if let Some((key, value)) = record
+            && (page.is_full() || !page.push(key, value))
+        {
+            return true;
+        }
+        if next.is_ge() {
+            head = next_head();
+        }
+        match direction {
+            Direction::Forward if next.is_le() => records.next(),
+            Direction::Reverse if next.is_le() => records.prev(),
+            _ => {}
+        }
+    }
 }
 
 /// How many deletes the memtables of a keyspace hold; 0 while they are being written.

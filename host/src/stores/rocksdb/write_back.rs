@@ -1,0 +1,324 @@
+//! Heads that are written back later. The head of a key changes with nearly every command that changes the key, and each put of it is a
+//! search of the memtable, a place there, in a file and in compactions, for a record that the next command replaces. So the heads of late
+//! commits ([`super::late`]) are put into a table in memory, and into the log as one record, the redo ([`super::redo`]). When the table is
+//! full, another one takes its place, and it is written back, a part with each of the next commits; then its redo is deleted.
+//!
+//! # What holds at any time
+//! * The last value of a head is in the table that is filled, else in the one that is written back, else in its keyspace.
+//! * The redo that is there, carried out in its order, gives every head its last value, so a crash loses nothing. Therefore no head is
+//!   put past the tables while they, or the redo, hold an older value: who wants to has all written back before.
+//! * What a commit puts beside its heads is written together with its redo.
+//!
+//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables for a while. And commits that
+//! are not late begin nothing, but follow where something waits: written in the middle of a request, it would take the time of the request.
+
+use super::Db;
+use super::heads_table::{Head, Tables};
+use super::raw_batch::{Family, FamilyNumber, RawBatch};
+use super::redo;
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use rocksdb::{FlushOptions, WriteOptions};
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The keyspace of heads.
+pub const HEADS: &str = "meta";
+
+/// So many heads are written back with each that is put: a table is written long before the next one is full.
+const BACK_PER_PUT: usize = 3;
+/// So few heads are written back at once.
+const FEW_HEADS: usize = 1024;
+/// Heads of one write that take more than this part of a table are put past it.
+const LARGE_SHARE: usize = 4;
+/// Where a table has spared little, so many times as much is written before another one is tried.
+const PAST_TIMES: usize = 8;
+/// The memtable of a redo is emptied once it has taken this part of what its table may write.
+const EMPTIED_SHARE: usize = 4;
+
+/// How much waits to be written back.
+#[derive(Clone, Copy, Debug)]
+pub struct Most {
+    /// Memory of each of the two tables; 0 where every head is put into its keyspace at once.
+    pub table_bytes: usize,
+    /// What is written while a table is filled.
+    pub log_bytes: usize,
+}
+
+/// The heads of a database that are not in their keyspace yet.
+pub struct WriteBack {
+    most: Most,
+    tables: RwLock<Tables>,
+    /// Whether the tables may hold any.
+    is_holding: AtomicBool,
+    writing: Mutex<Writing>,
+    numbers: OnceLock<Numbers>,
+}
+
+/// What only who writes asks for.
+#[derive(Default)]
+pub struct Writing {
+    state: State,
+    /// Of the table that is filled.
+    filled: Redo,
+    /// Of the table that is written back: none once all of it is.
+    written: Redo,
+    /// What the memtables of both redos have taken since they were emptied.
+    memtable_bytes: [usize; 2],
+}
+
+/// The redo of a table.
+#[derive(Default)]
+struct Redo {
+    /// Which of the two keyspaces it is in.
+    side: Side,
+    /// Its records.
+    numbers: Vec<u64>,
+    /// What was written while the table was filled.
+    log_bytes: usize,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Side {
+    #[default]
+    One,
+    Other,
+}
+
+impl Side {
+    const fn other(self) -> Self {
+        match self {
+            Self::One => Self::Other,
+            Self::Other => Self::One,
+        }
+    }
+
+    const fn of<T>(self, [one, other]: &[T; 2]) -> &T {
+        match self {
+            Self::One => one,
+            Self::Other => other,
+        }
+    }
+
+    const fn of_mut<T>(self, [one, other]: &mut [T; 2]) -> &mut T {
+        match self {
+            Self::One => one,
+            Self::Other => other,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+enum State {
+    /// Heads are put into the tables.
+    #[default]
+    Gather,
+    /// All is to be written back; then heads are put past the tables, until so many bytes are written.
+    Empty { past: usize },
+    /// Heads are put past the tables, until so many bytes are written.
+    Past { left: usize },
+}
+
+impl WriteBack {
+    pub fn new(most: Most) -> Self {
+        let (tables, writing) = (RwLock::default(), Mutex::default());
+        Self { most, tables, is_holding: AtomicBool::new(false), writing, numbers: OnceLock::new() }
+    }
+
+    /// The last value of a head; `None` where that is in its keyspace.
+    pub fn get(&self, key: &[u8]) -> Option<Option<Bytes>> {
+        if !self.is_holding() {
+            return None;
+        }
+        self.tables.read().get(key).map(|value| value.map(Bytes::copy_from_slice))
+    }
+
+    /// Whether there may be heads that are not in their keyspace.
+    pub fn is_holding(&self) -> bool {
+        self.is_holding.load(Ordering::SeqCst)
+    }
+
+    /// Writes a commit, the heads that it changes apart from the rest. To be called while nobody else changes the same heads.
+    ///
+    /// # Errors
+    /// RocksDB's; nobody knows then what is written.
+    pub fn write(&self, db: &Db, mut batch: RawBatch, heads: &RawBatch, options: &WriteOptions, is_late: bool) -> Result<(), String> {
+        let writing = &mut *self.writing.lock();
+        let numbers = if self.gathers(writing, db, (&batch, heads), is_late)? { self.numbers(db) } else { None };
+        let Some(numbers) = numbers else {
+            batch.append(heads);
+            return write(db, &batch, options);
+        };
+        if !heads.is_empty() {
+            // Above all before it, as each of these writes has raised RocksDB's number, which outlives the process: a record of the redo is
+            // put once and deleted once, which is what `SingleDelete` asks for.
+            let number = db.latest_sequence_number() + 1;
+            batch.put(*writing.filled.side.of(&numbers.redo), &number.to_be_bytes(), heads.as_bytes());
+            writing.filled.numbers.push(number);
+            *writing.filled.side.of_mut(&mut writing.memtable_bytes) += heads.as_bytes().len();
+        }
+        writing.filled.log_bytes += batch.as_bytes().len();
+        let (mut parts, mut is_last) = (0, false);
+        if !writing.written.numbers.is_empty() {
+            let tables = self.tables.read();
+            let (next, back) = tables.next_parts(count(heads).saturating_mul(BACK_PER_PUT));
+            numbers.put(&mut batch, back);
+            (parts, is_last) = (next, next == tables.parts_left());
+        }
+        if is_last {
+            numbers.delete(&mut batch, &writing.written);
+        }
+        write(db, &batch, options)?;
+        let mut tables = self.tables.write();
+        let taken = tables.take_parts(parts);
+        heads.changes().for_each(|(key, value)| tables.put(key, value));
+        self.is_holding.store(true, Ordering::SeqCst);
+        drop(tables);
+        drop(taken);
+        if is_last {
+            writing.written.numbers.clear();
+            self.empty_memtable(writing, db, writing.written.side);
+        }
+        Ok(())
+    }
+
+    /// Whether the heads of the next write go into the tables. Makes room for them.
+    fn gathers(&self, writing: &mut Writing, db: &Db, (batch, heads): (&RawBatch, &RawBatch), is_late: bool) -> Result<bool, String> {
+        if self.most.table_bytes == 0 {
+            return Ok(false);
+        }
+        if heads.as_bytes().len() > self.most.table_bytes / LARGE_SHARE {
+            self.write_all(writing, db)?;
+            return Ok(false);
+        }
+        match (&mut writing.state, is_late) {
+            (State::Past { left }, _) => {
+                *left = left.saturating_sub(batch.as_bytes().len() + heads.as_bytes().len());
+                if *left == 0 {
+                    writing.state = State::Gather;
+                }
+                return Ok(false);
+            }
+            (State::Gather, false) if !self.is_holding() => return Ok(false),
+            (State::Gather, false) => writing.state = State::Empty { past: 0 },
+            (State::Empty { past: 0 }, true) => writing.state = State::Gather,
+            (State::Gather | State::Empty { .. }, _) => {}
+        }
+        if !writing.written.numbers.is_empty() {
+            return Ok(true);
+        }
+        let (is_full, entries, spares_little) = {
+            let tables = self.tables.read();
+            let is_full = tables.bytes() >= self.most.table_bytes || writing.filled.log_bytes >= self.most.log_bytes;
+            (is_full, tables.entries(), tables.spares_little())
+        };
+        match writing.state {
+            State::Gather if is_full && spares_little => {
+                writing.state = State::Empty { past: self.most.log_bytes.saturating_mul(PAST_TIMES) };
+            }
+            State::Gather if is_full => {}
+            // What is left to do is as much as this write.
+            State::Empty { past } if entries <= FEW_HEADS.max(2 * count(heads)) => {
+                self.write_all(writing, db)?;
+                writing.state = if past == 0 { State::Gather } else { State::Past { left: past } };
+                return Ok(false);
+            }
+            State::Empty { .. } => {}
+            State::Gather | State::Past { .. } => return Ok(true),
+        }
+        self.tables.write().swap();
+        let filled = Redo { side: writing.filled.side.other(), ..Redo::default() };
+        writing.written = mem::replace(&mut writing.filled, filled);
+        Ok(true)
+    }
+
+    /// Writes all heads back. There are no others, but for those of who holds what it returns.
+    ///
+    /// # Errors
+    /// RocksDB's; then the redo is there, or was carried out.
+    pub fn finish(&self, db: &Db) -> Result<MutexGuard<'_, Writing>, String> {
+        let mut writing = self.writing.lock();
+        self.write_all(&mut writing, db)?;
+        Ok(writing)
+    }
+
+    fn write_all(&self, writing: &mut Writing, db: &Db) -> Result<(), String> {
+        let (true, Some(numbers)) = (self.is_holding(), self.numbers(db)) else { return Ok(()) };
+        let mut batch = RawBatch::with_room(0);
+        numbers.put(&mut batch, self.tables.read().all());
+        numbers.delete(&mut batch, &writing.written);
+        numbers.delete(&mut batch, &writing.filled);
+        // Not synced: if it is lost, the redo is there.
+        write(db, &batch, &WriteOptions::default())?;
+        let written = mem::take(&mut *self.tables.write());
+        self.is_holding.store(false, Ordering::SeqCst);
+        drop(written);
+        writing.written.numbers.clear();
+        writing.filled = Redo { side: writing.filled.side, ..Redo::default() };
+        for side in [Side::One, Side::Other] {
+            self.empty_memtable(writing, db, side);
+        }
+        Ok(())
+    }
+
+    /// To be called when a redo is deleted: its memtable holds nothing that is needed, and makes no file. Otherwise it would keep the log, and
+    /// be written when that is too long, together with redo that is needed then.
+    fn empty_memtable(&self, writing: &mut Writing, db: &Db, side: Side) {
+        let bytes = side.of_mut(&mut writing.memtable_bytes);
+        if *bytes < self.most.log_bytes / EMPTIED_SHARE {
+            return;
+        }
+        *bytes = 0;
+        let Some(family) = db.cf_handle(*side.of::<&str>(&redo::KEYSPACES)) else { return };
+        let mut flush = FlushOptions::default();
+        flush.set_wait(false);
+        // Where it fails, the log is too long some time.
+        let _ = db.flush_cf_opt(&family, &flush);
+    }
+
+    /// `None` in a database that has no such keyspaces.
+    fn numbers(&self, db: &Db) -> Option<&Numbers> {
+        if self.numbers.get().is_none() {
+            let number = |name| Some(Family::new(db.cf_handle(name)?).ok()?.number);
+            let [one, other] = redo::KEYSPACES;
+            let _first = self.numbers.set(Numbers { heads: number(HEADS)?, redo: [number(one)?, number(other)?] });
+        }
+        self.numbers.get()
+    }
+}
+
+/// What batches know the keyspaces by.
+struct Numbers {
+    heads: FamilyNumber,
+    redo: [FamilyNumber; 2],
+}
+
+impl Numbers {
+    /// Puts heads into their keyspace.
+    fn put(&self, batch: &mut RawBatch, heads: Vec<Head<'_>>) {
+        for (key, value) in heads {
+            match value {
+                Some(value) => batch.put(self.heads, key, value),
+                None => batch.delete(self.heads, key),
+            }
+        }
+    }
+
+    /// Deletes the redo of a table.
+    fn delete(&self, batch: &mut RawBatch, redo: &Redo) {
+        redo.numbers.iter().for_each(|number| batch.single_delete(*redo.side.of(&self.redo), &number.to_be_bytes()));
+    }
+}
+
+fn count(heads: &RawBatch) -> usize {
+    usize::try_from(heads.operations()).unwrap_or(usize::MAX)
+}
+
+fn write(db: &Db, batch: &RawBatch, options: &WriteOptions) -> Result<(), String> {
+    if batch.is_empty() { Ok(()) } else { db.write_opt(batch.to_batch(), options).map_err(String::from) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;
