@@ -136,8 +136,8 @@ impl Tables {
     }
 }
 
-fn head<'t>((key, value): (&'t Box<[u8]>, &'t Option<Box<[u8]>>)) -> Head<'t> {
-    (key, value.as_deref())
+fn head<'t, B: AsRef<[u8]>>((key, value): (&'t B, &'t Option<B>)) -> Head<'t> {
+    (key.as_ref(), value.as_ref().map(B::as_ref))
 }
 
 #[cfg(test)]

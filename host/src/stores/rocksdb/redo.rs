@@ -58,8 +58,8 @@ fn read(db: &Db) -> Result<Left, StoreError> {
     Ok(left)
 }
 
-/// Carries out the redo that a crash has left, when a store is opened. For one that is only read, what it comes to: to be looked at before the
-/// keyspace of heads.
+/// Carries out the redo that a crash has left, when a store is opened. For one that is only read, what it comes to: to be looked at
+/// before the keyspace of heads.
 ///
 /// # Errors
 /// [`StoreError::Corrupt`] where it cannot be understood, [`StoreError::Io`] where it cannot be read or written. It is there as before.

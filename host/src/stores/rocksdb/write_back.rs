@@ -262,15 +262,15 @@ impl WriteBack {
         Ok(())
     }
 
-    /// To be called when a redo is deleted: its memtable holds nothing that is needed, and makes no file. Otherwise it would keep the log, and
-    /// be written when that is too long, together with redo that is needed then.
+    /// To be called when a redo is deleted: its memtable holds nothing that is needed, and makes no file. Otherwise it would keep the
+    /// log, and be written when that is too long, together with redo that is needed then.
     fn empty_memtable(&self, writing: &mut Writing, db: &Db, side: Side) {
         let bytes = side.of_mut(&mut writing.memtable_bytes);
         if *bytes < self.most.log_bytes / EMPTIED_SHARE {
             return;
         }
         *bytes = 0;
-        let Some(family) = db.cf_handle(*side.of::<&str>(&redo::KEYSPACES)) else { return };
+        let Some(family) = db.cf_handle(side.of::<&str>(&redo::KEYSPACES)) else { return };
         let mut flush = FlushOptions::default();
         flush.set_wait(false);
         // Where it fails, the log is too long some time.
