@@ -7,6 +7,7 @@ use super::late::LateWriter;
 use super::raw_batch::RawBatch;
 use super::reclaim::Deleted;
 use super::record_cache::{Change, Changing};
+use super::write_back::MANY_HEADS;
 use super::{LIMITS, Shared};
 use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
@@ -20,7 +21,7 @@ struct Writes<'b> {
     batches: Batches,
     /// Those heads that may be written back later.
     heads: RawBatch,
-    /// Heads are apart.
+    /// Whether heads are apart: not where a range of them is deleted.
     apart: bool,
     deleted: Vec<Deleted>,
     /// Not by their keys alone.
@@ -45,8 +46,7 @@ impl State<'_> {
         self.create_absent(batch)?;
         let exclusive = open.kind == Kind::Exclusive;
         let alone = self.is_alone();
-        // Nothing waits to be written back before a first late commit.
-        let apart = alone && (self.may_be_late || self.late_writer.is_some());
+        let apart = alone && (self.may_be_late || batch.len() >= MANY_HEADS || shared.holds_heads());
         let writes = self.writes(batch, apart)?;
         let is_late = alone && self.may_be_late && !writes.deletes_ranges && !exclusive;
         // Whoever takes a state of several databases takes it before or behind a commit, and the journal holds one at a time.
@@ -218,7 +218,12 @@ impl Shared {
         let (Some(database), Some(batch)) = (self.databases.first(), batches.into_iter().next()) else { return Ok(()) };
         let Some(db) = database.get() else { return Ok(()) };
         self.check_poison()?;
-        database.write_back.write(db, batch, heads, &self.write, false).map_err(|error| self.poison(&error))
+        database.write_back.write(db, batch, heads, &self.write).map_err(|error| self.poison(&error))
+    }
+
+    /// Whether heads wait to be written back.
+    fn holds_heads(&self) -> bool {
+        self.databases.iter().any(|database| database.write_back.is_holding())
     }
 
     fn write_journal(&self, writes: &[(&Database, RawBatch)]) -> Result<(), StoreError> {

@@ -265,7 +265,7 @@ impl Write {
             (Some(text), _) => Err(text.clone()),
             (None, Some(db)) => {
                 let batch = std::mem::replace(&mut self.batch, RawBatch::with_room(0));
-                database.write_back.write(db, batch, &self.heads, &shared.write, true)
+                database.write_back.write(db, batch, &self.heads, &shared.write)
             }
             (None, None) => Err("the database is gone".to_owned()),
         };

@@ -1,7 +1,7 @@
 //! Heads that are written back later. The head of a key changes with nearly every command that changes the key, and each put of it is a
-//! search of the memtable, a place there, in a file and in compactions, for a record that the next command replaces. So the heads of late
-//! commits ([`super::late`]) are put into a table in memory, and into the log as one record, the redo ([`super::redo`]). When the table is
-//! full, another one takes its place, and it is written back, a part with each of the next commits; then its redo is deleted.
+//! search of the memtable, a place there, in a file and in compactions, for a record that the next command replaces. So where many are
+//! written together, they are put into a table in memory, and into the log as one record, the redo ([`super::redo`]). When the table is
+//! full, another one takes its place, and it is written back, a part with each of the next writes; then its redo is deleted.
 //!
 //! # What holds at any time
 //! * The last value of a head is in the table that is filled, else in the one that is written back, else in its keyspace.
@@ -9,8 +9,9 @@
 //!   put past the tables while they, or the redo, hold an older value: who wants to has all written back before.
 //! * What a commit puts beside its heads is written together with its redo.
 //!
-//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables for a while. And commits that
-//! are not late begin nothing, but follow where something waits: written in the middle of a request, it would take the time of the request.
+//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables for a while. And writes of few
+//! heads begin nothing, but follow where something waits, and have it written back little by little: all at once in the middle of a request,
+//! it would take the time of the request.
 
 use super::Db;
 use super::heads_table::{Head, Tables};
@@ -28,6 +29,8 @@ pub const HEADS: &str = "meta";
 
 /// So many heads are written back with each that is put: a table is written long before the next one is full.
 const BACK_PER_PUT: usize = 3;
+/// So many heads in one write are worth a redo.
+pub const MANY_HEADS: u64 = 16;
 /// So few heads are written back at once.
 const FEW_HEADS: usize = 1024;
 /// Heads of one write that take more than this part of a table are put past it.
@@ -143,9 +146,9 @@ impl WriteBack {
     ///
     /// # Errors
     /// RocksDB's; nobody knows then what is written.
-    pub fn write(&self, db: &Db, mut batch: RawBatch, heads: &RawBatch, options: &WriteOptions, is_late: bool) -> Result<(), String> {
+    pub fn write(&self, db: &Db, mut batch: RawBatch, heads: &RawBatch, options: &WriteOptions) -> Result<(), String> {
         let writing = &mut *self.writing.lock();
-        let numbers = if self.gathers(writing, db, (&batch, heads), is_late)? { self.numbers(db) } else { None };
+        let numbers = if self.gathers(writing, db, &batch, heads)? { self.numbers(db) } else { None };
         let Some(numbers) = numbers else {
             batch.append(heads);
             return write(db, &batch, options);
@@ -184,7 +187,7 @@ impl WriteBack {
     }
 
     /// Whether the heads of the next write go into the tables. Makes room for them.
-    fn gathers(&self, writing: &mut Writing, db: &Db, (batch, heads): (&RawBatch, &RawBatch), is_late: bool) -> Result<bool, String> {
+    fn gathers(&self, writing: &mut Writing, db: &Db, batch: &RawBatch, heads: &RawBatch) -> Result<bool, String> {
         if self.most.table_bytes == 0 {
             return Ok(false);
         }
@@ -192,7 +195,7 @@ impl WriteBack {
             self.write_all(writing, db)?;
             return Ok(false);
         }
-        match (&mut writing.state, is_late) {
+        match (&mut writing.state, u64::from(heads.operations()) >= MANY_HEADS) {
             (State::Past { left }, _) => {
                 *left = left.saturating_sub(batch.as_bytes().len() + heads.as_bytes().len());
                 if *left == 0 {
