@@ -296,7 +296,7 @@ fn new_heads_go_past_the_tables_however_many_a_write_has_and_large_ones_and_all_
 }
 
 #[test]
-fn commits_that_are_not_late_leave_nothing_waiting_after_a_while_and_each_writes_back_a_little() {
+fn commits_of_few_heads_leave_nothing_waiting_after_a_while_and_each_writes_back_a_little() {
     let directory = tempfile::tempdir().unwrap();
     let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
     let mut handle = store.handle();
