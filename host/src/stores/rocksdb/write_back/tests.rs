@@ -283,7 +283,7 @@ fn new_heads_go_past_the_tables_however_many_a_write_has_and_large_ones_and_all_
     let store = RocksStore::open(directory.path(), RocksOptions { write_back_bytes: 40 << 10, ..RocksOptions::default() }).unwrap();
     let mut handle = store.handle();
     handle.let_commits_be_late(true);
-    put(&mut handle, 0..1, 10);
+    put(&mut handle, 0..20, 10);
     assert!(heads_of(&store).is_holding());
     put(&mut handle, 0..1, 10 << 10);
     assert!(!heads_of(&store).is_holding());
@@ -291,7 +291,7 @@ fn new_heads_go_past_the_tables_however_many_a_write_has_and_large_ones_and_all_
     let store = RocksStore::open(directory.path(), RocksOptions { write_back_bytes: 0, ..RocksOptions::default() }).unwrap();
     let mut handle = store.handle();
     handle.let_commits_be_late(true);
-    put(&mut handle, 0..1, 10);
+    put(&mut handle, 0..20, 10);
     assert!(!heads_of(&store).is_holding());
 }
 
