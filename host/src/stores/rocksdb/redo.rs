@@ -66,7 +66,10 @@ fn read(db: &Db) -> Result<Left, StoreError> {
 pub fn carry_out(database: &Database, layout: Layout, read_only: bool) -> Result<Heads, StoreError> {
     let Some(db) = database.get().filter(|_| layout == Layout::Orbweaver) else { return Ok(Heads::new()) };
     let Left { records, heads } = read(db)?;
-    let Some(family) = db.cf_handle(HEADS).filter(|_| !read_only && !records.is_empty()) else { return Ok(heads) };
+    if read_only || records.is_empty() {
+        return Ok(heads);
+    }
+    let family = db.cf_handle(HEADS).ok_or_else(|| StoreError::Corrupt(format!("there is redo, and no keyspace {HEADS}")))?;
     let mut batch = WriteBatch::default();
     for (key, value) in heads {
         match value {

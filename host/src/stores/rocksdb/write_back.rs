@@ -14,7 +14,7 @@
 //! it would take the time of the request.
 
 use super::Db;
-use super::heads_table::{Head, Tables};
+use super::heads_table::{ENTRY_BYTES, Head, Tables};
 use super::raw_batch::{Family, FamilyNumber, RawBatch};
 use super::redo;
 use bytes::Bytes;
@@ -27,14 +27,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The keyspace of heads.
 pub const HEADS: &str = "meta";
 
-/// So many heads are written back with each that is put: a table is written long before the next one is full.
-const BACK_PER_PUT: usize = 3;
 /// So many heads in one write are worth a redo.
 pub const MANY_HEADS: u64 = 16;
-/// So few heads are written back at once.
-const FEW_HEADS: usize = 1024;
+/// So many writes of fewer heads in a row, and all is written back.
+const FEW_AFTER_MANY: u32 = 256;
+/// With each write so many times as much is written back, in bytes: a table is written long before the next one is full.
+const BACK_PER_WRITE: usize = 3;
+/// So little is written back at once, in bytes of memory.
+const LITTLE: usize = 256 << 10;
+/// So many records of redo fill a table, too: they are deleted in one write.
+const MOST_RECORDS: usize = 4096;
 /// Heads of one write that take more than this part of a table are put past it.
-const LARGE_SHARE: usize = 4;
+const LARGE_SHARE: usize = 2;
 /// Where a table has spared little, so many times as much is written before another one is tried.
 const PAST_TIMES: usize = 8;
 /// The memtable of a redo is emptied once it has taken this part of what its table may write.
@@ -43,7 +47,7 @@ const EMPTIED_SHARE: usize = 4;
 /// How much waits to be written back.
 #[derive(Clone, Copy, Debug)]
 pub struct Most {
-    /// Memory of each of the two tables; 0 where every head is put into its keyspace at once.
+    /// Memory of each of the two tables, but for one write; 0 where every head is put into its keyspace at once.
     pub table_bytes: usize,
     /// What is written while a table is filled.
     pub log_bytes: usize,
@@ -63,6 +67,10 @@ pub struct WriteBack {
 #[derive(Default)]
 pub struct Writing {
     state: State,
+    /// A write has failed: what is in the log, nobody knows. Nothing is written any more.
+    has_failed: bool,
+    /// How many writes of few heads have come in a row.
+    few_in_a_row: u32,
     /// Of the table that is filled.
     filled: Redo,
     /// Of the table that is written back: none once all of it is.
@@ -82,7 +90,7 @@ struct Redo {
     log_bytes: usize,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Side {
     #[default]
     One,
@@ -117,10 +125,25 @@ enum State {
     /// Heads are put into the tables.
     #[default]
     Gather,
-    /// All is to be written back; then heads are put past the tables, until so many bytes are written.
+    /// They still are, until all is written back; then heads are put past the tables, until so many bytes are written. 0: they are gathered
+    /// again, as soon as a write has many.
     Empty { past: usize },
-    /// Heads are put past the tables, until so many bytes are written.
+    /// Heads are put past the tables, until so many bytes are written here.
     Past { left: usize },
+}
+
+impl Writing {
+    fn write(&mut self, db: &Db, batch: &RawBatch, options: &WriteOptions) -> Result<(), String> {
+        if self.has_failed {
+            return Err("a write has failed before".into());
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let written = db.write_opt(batch.to_batch(), options);
+        self.has_failed = written.is_err();
+        written.map_err(String::from)
+    }
 }
 
 impl WriteBack {
@@ -151,8 +174,9 @@ impl WriteBack {
         let numbers = if self.gathers(writing, db, &batch, heads)? { self.numbers(db) } else { None };
         let Some(numbers) = numbers else {
             batch.append(heads);
-            return write(db, &batch, options);
+            return writing.write(db, &batch, options);
         };
+        let weight = weight(&batch, heads);
         if !heads.is_empty() {
             // Above all before it, as each of these writes has raised RocksDB's number, which outlives the process: a record of the redo is
             // put once and deleted once, which is what `SingleDelete` asks for.
@@ -165,14 +189,14 @@ impl WriteBack {
         let (mut parts, mut is_last) = (0, false);
         if !writing.written.numbers.is_empty() {
             let tables = self.tables.read();
-            let (next, back) = tables.next_parts(count(heads).saturating_mul(BACK_PER_PUT));
+            let (next, back) = tables.next_parts(weight.saturating_mul(BACK_PER_WRITE));
             numbers.put(&mut batch, back);
             (parts, is_last) = (next, next == tables.parts_left());
         }
         if is_last {
             numbers.delete(&mut batch, &writing.written);
         }
-        write(db, &batch, options)?;
+        writing.write(db, &batch, options)?;
         let mut tables = self.tables.write();
         let taken = tables.take_parts(parts);
         heads.changes().for_each(|(key, value)| tables.put(key, value));
@@ -195,34 +219,37 @@ impl WriteBack {
             self.write_all(writing, db)?;
             return Ok(false);
         }
-        match (&mut writing.state, u64::from(heads.operations()) >= MANY_HEADS) {
-            (State::Past { left }, _) => {
+        let has_many = u64::from(heads.operations()) >= MANY_HEADS;
+        writing.few_in_a_row = if has_many { 0 } else { writing.few_in_a_row.saturating_add(1) };
+        match &mut writing.state {
+            State::Past { left } => {
                 *left = left.saturating_sub(batch.as_bytes().len() + heads.as_bytes().len());
                 if *left == 0 {
                     writing.state = State::Gather;
                 }
                 return Ok(false);
             }
-            (State::Gather, false) if !self.is_holding() => return Ok(false),
-            (State::Gather, false) => writing.state = State::Empty { past: 0 },
-            (State::Empty { past: 0 }, true) => writing.state = State::Gather,
-            (State::Gather | State::Empty { .. }, _) => {}
+            State::Gather if !has_many && !self.is_holding() => return Ok(false),
+            State::Gather if writing.few_in_a_row >= FEW_AFTER_MANY => writing.state = State::Empty { past: 0 },
+            State::Empty { past: 0 } if has_many => writing.state = State::Gather,
+            State::Gather | State::Empty { .. } => {}
         }
         if !writing.written.numbers.is_empty() {
             return Ok(true);
         }
-        let (is_full, entries, spares_little) = {
+        let (bytes, spares_little) = {
             let tables = self.tables.read();
-            let is_full = tables.bytes() >= self.most.table_bytes || writing.filled.log_bytes >= self.most.log_bytes;
-            (is_full, tables.entries(), tables.spares_little())
+            (tables.bytes(), tables.spares_little())
         };
+        let Redo { log_bytes, numbers, .. } = &writing.filled;
+        let is_full = bytes >= self.most.table_bytes || *log_bytes >= self.most.log_bytes || numbers.len() >= MOST_RECORDS;
         match writing.state {
             State::Gather if is_full && spares_little => {
                 writing.state = State::Empty { past: self.most.log_bytes.saturating_mul(PAST_TIMES) };
             }
             State::Gather if is_full => {}
-            // What is left to do is as much as this write.
-            State::Empty { past } if entries <= FEW_HEADS.max(2 * count(heads)) => {
+            // What is left to do is little, or not more than this write.
+            State::Empty { past } if bytes <= LITTLE.max(weight(batch, heads).saturating_mul(2)) => {
                 self.write_all(writing, db)?;
                 writing.state = if past == 0 { State::Gather } else { State::Past { left: past } };
                 return Ok(false);
@@ -239,7 +266,7 @@ impl WriteBack {
     /// Writes all heads back. There are no others, but for those of who holds what it returns.
     ///
     /// # Errors
-    /// RocksDB's; then the redo is there, or was carried out.
+    /// RocksDB's, and where a write has failed before, whose outcome nobody knows: the redo is there for who opens the database next.
     pub fn finish(&self, db: &Db) -> Result<MutexGuard<'_, Writing>, String> {
         let mut writing = self.writing.lock();
         self.write_all(&mut writing, db)?;
@@ -253,7 +280,7 @@ impl WriteBack {
         numbers.delete(&mut batch, &writing.written);
         numbers.delete(&mut batch, &writing.filled);
         // Not synced: if it is lost, the redo is there.
-        write(db, &batch, &WriteOptions::default())?;
+        writing.write(db, &batch, &WriteOptions::default())?;
         let written = mem::take(&mut *self.tables.write());
         self.is_holding.store(false, Ordering::SeqCst);
         drop(written);
@@ -314,12 +341,10 @@ impl Numbers {
     }
 }
 
-fn count(heads: &RawBatch) -> usize {
-    usize::try_from(heads.operations()).unwrap_or(usize::MAX)
-}
-
-fn write(db: &Db, batch: &RawBatch, options: &WriteOptions) -> Result<(), String> {
-    if batch.is_empty() { Ok(()) } else { db.write_opt(batch.to_batch(), options).map_err(String::from) }
+/// What a write takes of the log and of a table together, in bytes.
+fn weight(batch: &RawBatch, heads: &RawBatch) -> usize {
+    let entries = usize::try_from(heads.operations()).unwrap_or(usize::MAX);
+    batch.as_bytes().len() + heads.as_bytes().len() + entries.saturating_mul(ENTRY_BYTES)
 }
 
 #[cfg(test)]

@@ -311,11 +311,41 @@ fn commits_of_few_heads_leave_nothing_waiting_after_a_while_and_each_writes_back
     while heads_of(&store).is_holding() {
         commit(&mut handle, &[number(7)]);
         let now = heads_of(&store).tables.read().all().len();
-        assert!(left.saturating_sub(now) <= FEW_HEADS, "a commit wrote {left} heads back less {now}");
+        assert!(left.saturating_sub(now) <= LITTLE / ENTRY_BYTES, "a commit wrote {left} heads back less {now}");
         left = now;
         commits += 1;
     }
     assert!((100..5000).contains(&commits), "{commits} commits");
+}
+
+#[test]
+fn what_waits_stays_within_its_bounds_whatever_is_written() {
+    const TABLE_BYTES: usize = 1 << 20;
+    let mut random = Rng::with_seed(11);
+    for values in [0..40, 0..2000, 10_000..60_000_usize] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = RocksOptions { write_back_bytes: 2 * TABLE_BYTES, write_buffer_bytes: 1 << 20, ..RocksOptions::default() };
+        let store = RocksStore::open(directory.path(), options).unwrap();
+        let mut handle = store.handle();
+        let (mut most_bytes, mut most_records, mut sides) = (0, 0, Vec::new());
+        for step in 0..3000 {
+            let (large, few) = (step / 200 % 2 == 1, step / 50 % 3 == 1);
+            handle.let_commits_be_late(!few);
+            let bytes = if large { random.usize(values.clone()) } else { random.usize(0..20) };
+            let keys = if few { 1 } else { 16.max(random.usize(0..60).min(200_000 / (bytes + 1))) };
+            let changes: Vec<_> = (0..keys).map(|_| (key(&mut random, 300), Some(vec![b'v'; bytes]))).collect();
+            commit(&mut handle, &changes);
+            let heads = heads_of(&store);
+            let (writing, tables) = (heads.writing.lock(), heads.tables.read());
+            most_bytes = most_bytes.max(tables.bytes());
+            most_records = most_records.max(writing.filled.numbers.len());
+            sides.push(writing.filled.side);
+        }
+        assert!(most_bytes <= 2 * TABLE_BYTES, "{most_bytes} bytes where values have {values:?}");
+        sides.dedup();
+        assert!(most_records <= MOST_RECORDS + 100, "{most_records} records");
+        assert!(sides.len() > 2, "one table after the other is filled");
+    }
 }
 
 #[test]
