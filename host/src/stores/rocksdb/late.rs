@@ -4,7 +4,8 @@
 //! Nobody is told of what is not in the log. The handle is the only one then, and its caller tells nobody anything before
 //! [`orbweaver_engine::store::Store::settle`]. Its own transactions have the changes at once, from the cache of records; whoever reads or
 //! writes a database waits for what is on its way to it ([`super::database::Database::get`]), but for the handle's own gets of records that
-//! are not among it. Heads are written back even later ([`super::write_back`]). Where a write fails, the store is poisoned as by any other, and the cache forgets what it holds.
+//! are not among it. Many heads are written back even later ([`super::write_back`]). Where a write fails, the store is poisoned as by any
+//! other, and the cache forgets what it holds.
 
 use super::Shared;
 use super::raw_batch::RawBatch;

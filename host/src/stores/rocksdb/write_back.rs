@@ -9,9 +9,9 @@
 //!   put past the tables while they, or the redo, hold an older value: who wants to has all written back before.
 //! * What a commit puts beside its heads is written together with its redo.
 //!
-//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables for a while. And writes of few
-//! heads begin nothing, but follow where something waits, and have it written back little by little: all at once in the middle of a request,
-//! it would take the time of the request.
+//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables for a while. And writes of
+//! few heads begin nothing, but follow where something waits, and where only they come have it written back little by little: all at once in
+//! the middle of a request, it would take the time of the request.
 
 use super::Db;
 use super::heads_table::{ENTRY_BYTES, Head, Tables};
