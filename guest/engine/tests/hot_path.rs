@@ -16,8 +16,12 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const PIPELINE: usize = 32;
 
 /// The cost of one call of the engine that brings `pipeline` requests, and how often the engine allocates for it. The second such
-/// call: the first one makes what later ones find.
+/// call: the first one makes what later ones find. The least of three, as the thread that runs the tests may allocate beside it.
 fn cost(operation: Operation, pipeline: usize) -> (Cost, usize) {
+    (0..3).map(|_| cost_once(operation, pipeline)).min_by_key(|(_, allocations)| *allocations).unwrap()
+}
+
+fn cost_once(operation: Operation, pipeline: usize) -> (Cost, usize) {
     let mut measured = Measured::on(MemoryStore::new());
     measured.client.exchange(operation.preparation(2 * pipeline));
     measured.cost_of_many(operation, 0, pipeline);
