@@ -56,7 +56,7 @@ impl State<'_> {
         let written = match writes.batches {
             _ if batch.is_empty() => Ok(()),
             batches if is_late => self.write_late(batches, &writes.heads, changing.iter().flat_map(Changing::hashes).collect()),
-            batches if writes.apart => shared.write_heads_apart(batches, &writes.heads),
+            mut batches if writes.apart => batches.pop().map_or(Ok(()), |batch| shared.write_heads_apart(batch, &writes.heads)),
             batches => shared.write(batches),
         };
         // Also after an error: the batch may have been written.
@@ -85,7 +85,7 @@ impl State<'_> {
         }
         match (&mut self.late_writer, batches.pop()) {
             (Some(writer), Some(batch)) => writer.write(&batch, heads, hashes),
-            (None, Some(batch)) => return self.shared.write_heads_apart(std::iter::once(batch).collect(), heads),
+            (None, Some(batch)) => return self.shared.write_heads_apart(batch, heads),
             (_, None) => {}
         }
         Ok(())
@@ -214,11 +214,11 @@ impl Shared {
     }
 
     /// Writes what the one database is to get, heads apart from the rest.
-    fn write_heads_apart(&self, batches: Batches, heads: &RawBatch) -> Result<(), StoreError> {
-        let (Some(database), Some(batch)) = (self.databases.first(), batches.into_iter().next()) else { return Ok(()) };
-        let Some(db) = database.get() else { return Ok(()) };
+    fn write_heads_apart(&self, mut batch: RawBatch, heads: &RawBatch) -> Result<(), StoreError> {
+        let database = self.databases.first();
+        let Some((database, db)) = database.and_then(|database| Some((database, database.get()?))) else { return Ok(()) };
         self.check_poison()?;
-        database.write_back.write(db, batch, heads, &self.write).map_err(|error| self.poison(&error))
+        database.write_back.write(db, &mut batch, heads, &self.write).map_err(|error| self.poison(&error))
     }
 
     /// Whether heads wait to be written back.

@@ -38,12 +38,17 @@ impl Table {
                 *old = value.map(Box::from);
             }
             (None, _) => {
-                self.bytes += ENTRY_BYTES + key.len() + length;
+                self.bytes += bytes_of(key, length);
                 self.entries += 1;
                 part.insert(key.into(), value.map(Box::from));
             }
         }
     }
+}
+
+/// The memory that an entry takes, in bytes.
+const fn bytes_of(key: &[u8], value_bytes: usize) -> usize {
+    ENTRY_BYTES + key.len() + value_bytes
 }
 
 /// A head, and its value; `None` where it is deleted.
@@ -105,7 +110,7 @@ impl Tables {
                 break;
             }
             parts += 1;
-            met += part.iter().map(|(key, value)| ENTRY_BYTES + key.len() + value.as_ref().map_or(0, |value| value.len())).sum::<usize>();
+            met += part.iter().map(head).map(|(key, value)| bytes_of(key, value.map_or(0, <[u8]>::len))).sum::<usize>();
             let newer = self.filled.parts.get(position);
             next.extend(part.iter().map(head).filter(|(key, _)| newer.is_none_or(|newer| !newer.contains_key(*key))));
         }
@@ -158,7 +163,7 @@ mod tests {
             if tables.parts_left() == 0 {
                 tables.swap();
             }
-            let (parts, heads) = tables.next_parts(300);
+            let (parts, heads) = tables.next_parts(30_000);
             assert!(heads.len() <= 30_000 / ENTRY_BYTES, "a part has one or two heads");
             assert!(parts > 0 && heads.is_sorted());
             stored.extend(heads.into_iter().map(|(key, value)| (key.to_vec(), value.map(<[u8]>::to_vec))));

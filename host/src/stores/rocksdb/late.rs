@@ -264,10 +264,7 @@ impl Write {
         database.on_their_way.wait_for(self.number - 1);
         let written = match (shared.poison.get(), database.get_at_once()) {
             (Some(text), _) => Err(text.clone()),
-            (None, Some(db)) => {
-                let batch = std::mem::replace(&mut self.batch, RawBatch::with_room(0));
-                database.write_back.write(db, batch, &self.heads, &shared.write)
-            }
+            (None, Some(db)) => database.write_back.write(db, &mut self.batch, &self.heads, &shared.write),
             (None, None) => Err("the database is gone".to_owned()),
         };
         if let Err(error) = written {

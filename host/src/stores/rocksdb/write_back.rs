@@ -165,18 +165,18 @@ impl WriteBack {
         self.is_holding.load(Ordering::SeqCst)
     }
 
-    /// Writes a commit, the heads that it changes apart from the rest. To be called while nobody else changes the same heads.
+    /// Writes a commit, the heads that it changes apart from the rest; adds to the batch what is written with it. To be called while nobody else changes the same heads.
     ///
     /// # Errors
     /// RocksDB's; nobody knows then what is written.
-    pub fn write(&self, db: &Db, mut batch: RawBatch, heads: &RawBatch, options: &WriteOptions) -> Result<(), String> {
+    pub fn write(&self, db: &Db, batch: &mut RawBatch, heads: &RawBatch, options: &WriteOptions) -> Result<(), String> {
         let writing = &mut *self.writing.lock();
-        let numbers = if self.gathers(writing, db, &batch, heads)? { self.numbers(db) } else { None };
+        let numbers = if self.gathers(writing, db, batch, heads)? { self.numbers(db) } else { None };
         let Some(numbers) = numbers else {
             batch.append(heads);
-            return writing.write(db, &batch, options);
+            return writing.write(db, batch, options);
         };
-        let weight = weight(&batch, heads);
+        let weight = weight(batch, heads);
         if !heads.is_empty() {
             // Above all before it, as each of these writes has raised RocksDB's number, which outlives the process: a record of the redo is
             // put once and deleted once, which is what `SingleDelete` asks for.
@@ -190,13 +190,13 @@ impl WriteBack {
         if !writing.written.numbers.is_empty() {
             let tables = self.tables.read();
             let (next, back) = tables.next_parts(weight.saturating_mul(BACK_PER_WRITE));
-            numbers.put(&mut batch, back);
+            numbers.put(batch, back);
             (parts, is_last) = (next, next == tables.parts_left());
         }
         if is_last {
-            numbers.delete(&mut batch, &writing.written);
+            numbers.delete(batch, &writing.written);
         }
-        writing.write(db, &batch, options)?;
+        writing.write(db, batch, options)?;
         let mut tables = self.tables.write();
         let taken = tables.take_parts(parts);
         heads.changes().for_each(|(key, value)| tables.put(key, value));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::stores::rocksdb::{RocksHandle, RocksOptions, RocksStore};
 use fastrand::Rng;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store as _};
+use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store as _, StoreError};
 use rocksdb::checkpoint::Checkpoint;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,6 +35,10 @@ fn keyspaces(handle: &mut RocksHandle) -> [Keyspace; 2] {
 
 /// Puts, or deletes, in both keyspaces.
 fn commit(handle: &mut RocksHandle, changes: &[(Vec<u8>, Option<Vec<u8>>)]) {
+    try_commit(handle, changes).unwrap();
+}
+
+fn try_commit(handle: &mut RocksHandle, changes: &[(Vec<u8>, Option<Vec<u8>>)]) -> Result<(), StoreError> {
     let both = keyspaces(handle);
     handle.begin(&Scope::Keys(vec![Bytes::from_static(b"k")])).unwrap();
     let mut batch = Batch::new();
@@ -46,7 +50,7 @@ fn commit(handle: &mut RocksHandle, changes: &[(Vec<u8>, Option<Vec<u8>>)]) {
             }
         }
     }
-    handle.commit(&batch, &[]).unwrap();
+    handle.commit(&batch, &[])
 }
 
 fn apply(model: &mut Model, changes: &[(Vec<u8>, Option<Vec<u8>>)]) {
@@ -100,6 +104,15 @@ fn assert_holds(handle: &mut RocksHandle, model: &Model, random: &mut Rng) {
         assert_eq!(scan(handle, keyspace, &range, Direction::Reverse), expected);
     }
     handle.rollback();
+}
+
+/// Both keyspaces hold the same.
+fn assert_is_of_one_commit(handle: &mut RocksHandle) {
+    let both = keyspaces(handle);
+    handle.begin(&Scope::Read).unwrap();
+    let all = KeyRange { start: Vec::new(), after_start: false, end: None };
+    let [heads, data] = both.map(|keyspace| scan(handle, keyspace, &all, Direction::Forward));
+    assert_eq!(heads, data);
 }
 
 fn key(random: &mut Rng, different: u64) -> Vec<u8> {
@@ -185,12 +198,7 @@ fn a_crash_in_the_middle_leaves_no_part_of_a_commit() {
         let crashed = directory.path().join(step.to_string());
         crash(&store, &crashed);
         let again = open(&crashed, false);
-        let mut reader = again.handle();
-        let [heads, data] = keyspaces(&mut reader);
-        reader.begin(&Scope::Read).unwrap();
-        let all = KeyRange { start: Vec::new(), after_start: false, end: None };
-        let heads = scan(&mut reader, heads, &all, Direction::Forward);
-        assert_eq!(heads, scan(&mut reader, data, &all, Direction::Forward), "step {step}: both keyspaces are of one commit");
+        assert_is_of_one_commit(&mut again.handle());
     }
 }
 
@@ -202,13 +210,7 @@ fn a_second_handle_sees_each_commit_whole_while_the_first_has_just_been_the_only
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             for _ in 0..150 {
-                let mut reader = store.handle();
-                let [heads, data] = keyspaces(&mut reader);
-                reader.begin(&Scope::Read).unwrap();
-                let all = KeyRange { start: Vec::new(), after_start: false, end: None };
-                let heads = scan(&mut reader, heads, &all, Direction::Forward);
-                assert_eq!(heads, scan(&mut reader, data, &all, Direction::Forward));
-                drop(reader);
+                assert_is_of_one_commit(&mut store.handle());
                 std::thread::yield_now();
             }
         });
@@ -365,13 +367,7 @@ fn what_was_acknowledged_before_a_write_failed_is_there_when_the_store_is_opened
                 // Without its directory RocksDB fails as soon as it needs a new log.
                 std::fs::rename(&path, &moved).unwrap();
             }
-            let both = keyspaces(&mut handle);
-            handle.begin(&Scope::Keys(vec![Bytes::from_static(b"k")])).unwrap();
-            let mut batch = Batch::new();
-            for (key, value) in numbered(number) {
-                both.iter().for_each(|keyspace| batch.put(*keyspace, &key, value.as_deref().unwrap()).unwrap());
-            }
-            if handle.commit(&batch, &[]).and(handle.settle(u64::MAX)).is_err() {
+            if try_commit(&mut handle, &numbered(number)).and(handle.settle(u64::MAX)).is_err() {
                 break;
             }
             acknowledged = number;
