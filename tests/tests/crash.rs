@@ -138,6 +138,12 @@ fn a_kill_amid_long_pipelines_loses_nothing_that_was_acknowledged() {
     assert_nothing_is_lost(&["--durability", "everysec"], 20, End::Kill, MANY);
 }
 
+/// With so little memory the tables of heads are filled, and written back, many times in a server's life.
+#[test]
+fn a_kill_while_heads_are_written_back_loses_nothing_that_was_acknowledged() {
+    assert_nothing_is_lost(&["--durability", "everysec", "--write-back", "128KiB"], 30, End::Kill, MANY);
+}
+
 #[test]
 fn a_kill_loses_nothing_of_packed_collections() {
     for at_once in [FEW, MANY] {

@@ -22,6 +22,7 @@ mod merges;
 mod neighbours;
 mod options;
 mod orders;
+mod prefetch;
 mod question;
 mod raw_batch;
 mod reclaim;

@@ -1,15 +1,68 @@
 //! Tables of heads in memory: their last values, or that they are deleted.
+//!
+//! They are waited for as records of the cache are, see [`super::records`]: a write brings many heads, whose entries are found by their hashes
+//! alone, then touched all, and then changed.
 
+use super::prefetch::{GROUP, touch};
 use foldhash::fast::RandomState;
-use std::collections::HashMap;
+use hashbrown::HashTable;
+use smallvec::SmallVec;
 use std::hash::BuildHasher as _;
 
 /// A table is written back in so many parts: of a full one, some hundred heads each.
 const PARTS: usize = 1024;
-/// What an entry takes beside its bytes: its place, and what the allocator adds to two of its own.
-pub const ENTRY_BYTES: usize = 80;
+/// What an entry takes beside its bytes: itself, its share of places that are free, and what the allocator adds.
+pub const ENTRY_BYTES: usize = 64;
 
-pub type Part = HashMap<Box<[u8]>, Option<Box<[u8]>>, RandomState>;
+pub type Part = HashTable<Entry>;
+
+/// What is known of a head.
+pub struct Entry {
+    hash: u64,
+    /// The key, and behind it the value.
+    bytes: Box<[u8]>,
+    key_length: u32,
+    is_deleted: bool,
+}
+
+impl Entry {
+    fn new(hash: u64, (key, value): Head<'_>) -> Self {
+        let bytes = [key, value.unwrap_or_default()].concat().into_boxed_slice();
+        // No key is longer: the store's limit is far below.
+        let key_length = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        Self { hash, bytes, key_length, is_deleted: value.is_none() }
+    }
+
+    fn value_at(&self) -> usize {
+        usize::try_from(self.key_length).unwrap_or(usize::MAX)
+    }
+
+    fn head(&self) -> Head<'_> {
+        // It is never longer than the bytes.
+        let (key, value) = self.bytes.split_at_checked(self.value_at()).unwrap_or_default();
+        (key, (!self.is_deleted).then_some(value))
+    }
+
+    fn is_of(&self, hash: u64, key: &[u8]) -> bool {
+        self.hash == hash && self.head().0 == key
+    }
+
+    /// The memory that it takes, in bytes.
+    const fn weight(&self) -> usize {
+        ENTRY_BYTES + self.bytes.len()
+    }
+
+    /// Gives the head another value.
+    fn replace(&mut self, (key, value): Head<'_>) {
+        let new = value.unwrap_or_default();
+        let value_at = self.value_at();
+        match self.bytes.get_mut(value_at..) {
+            Some(old) if old.len() == new.len() => old.copy_from_slice(new),
+            _ => self.bytes = [key, new].concat().into_boxed_slice(),
+        }
+        self.is_deleted = value.is_none();
+    }
+}
 
 /// A table, in parts by the hashes of keys.
 #[derive(Default)]
@@ -24,31 +77,33 @@ struct Table {
 
 impl Table {
     fn new() -> Self {
-        Self { parts: (0..PARTS).map(|_| Part::default()).collect(), ..Self::default() }
+        Self { parts: (0..PARTS).map(|_| Part::new()).collect(), ..Self::default() }
     }
 
-    fn put(&mut self, part: usize, key: &[u8], value: Option<&[u8]>) {
-        let Some(part) = self.parts.get_mut(part) else { return };
+    fn find(&self, hash: u64, is_it: impl Fn(&Entry) -> bool) -> Option<&Entry> {
+        self.parts.get(part_of(hash))?.find(hash, |entry| entry.hash == hash && is_it(entry))
+    }
+
+    /// Has the processor fetch the entries of these hashes.
+    fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        let known: SmallVec<[&Entry; GROUP]> = hashes.filter_map(|hash| self.find(hash, |_| true)).collect();
+        known.iter().for_each(|entry| touch(&entry.bytes));
+    }
+
+    fn put(&mut self, hash: u64, head: Head<'_>) {
+        let Some(part) = self.parts.get_mut(part_of(hash)) else { return };
         self.puts += 1;
-        let length = value.map_or(0, <[u8]>::len);
-        match (part.get_mut(key), value) {
-            (Some(Some(old)), Some(new)) if old.len() == new.len() => old.copy_from_slice(new),
-            (Some(old), _) => {
-                self.bytes = self.bytes.saturating_sub(old.as_ref().map_or(0, |old| old.len())) + length;
-                *old = value.map(Box::from);
-            }
-            (None, _) => {
-                self.bytes += bytes_of(key, length);
-                self.entries += 1;
-                part.insert(key.into(), value.map(Box::from));
-            }
+        if let Some(entry) = part.find_mut(hash, |entry| entry.is_of(hash, head.0)) {
+            self.bytes = self.bytes.saturating_sub(entry.weight());
+            entry.replace(head);
+            self.bytes += entry.weight();
+        } else {
+            let entry = Entry::new(hash, head);
+            self.bytes += entry.weight();
+            self.entries += 1;
+            part.insert_unique(hash, entry, |entry| entry.hash);
         }
     }
-}
-
-/// The memory that an entry takes, in bytes.
-const fn bytes_of(key: &[u8], value_bytes: usize) -> usize {
-    ENTRY_BYTES + key.len() + value_bytes
 }
 
 /// A head, and its value; `None` where it is deleted.
@@ -70,15 +125,22 @@ impl Default for Tables {
 impl Tables {
     /// The last value of a head; `None` where that is in its keyspace.
     pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        let part = self.part(key);
-        let found = [&self.filled, &self.written].into_iter().find_map(|table| table.parts.get(part)?.get(key));
-        found.map(Option::as_deref)
+        let hash = self.hasher.hash_one(key);
+        let found = [&self.filled, &self.written].into_iter().find_map(|table| table.find(hash, |entry| entry.head().0 == key));
+        found.map(|entry| entry.head().1)
     }
 
-    /// Puts a head into the table that is filled.
-    pub fn put(&mut self, key: &[u8], value: Option<&[u8]>) {
-        let part = self.part(key);
-        self.filled.put(part, key, value);
+    /// Puts heads into the table that is filled, in their order.
+    pub fn put<'h>(&mut self, heads: impl IntoIterator<Item = Head<'h>>) {
+        let mut heads = heads.into_iter().map(|head| (self.hasher.hash_one(head.0), head));
+        loop {
+            let group: SmallVec<[_; GROUP]> = heads.by_ref().take(GROUP).collect();
+            if group.is_empty() {
+                return;
+            }
+            self.filled.touch(group.iter().map(|(hash, _)| *hash));
+            group.into_iter().for_each(|(hash, head)| self.filled.put(hash, head));
+        }
     }
 
     /// The memory that the table which is filled takes, in bytes.
@@ -105,14 +167,14 @@ impl Tables {
     /// that the table which is filled has, too.
     pub fn next_parts(&self, bytes: usize) -> (usize, Vec<Head<'_>>) {
         let (mut parts, mut met, mut next) = (0, 0, Vec::new());
-        for (position, part) in self.written.parts.iter().enumerate().rev() {
+        for part in self.written.parts.iter().rev() {
             if parts > 0 && met >= bytes {
                 break;
             }
             parts += 1;
-            met += part.iter().map(head).map(|(key, value)| bytes_of(key, value.map_or(0, <[u8]>::len))).sum::<usize>();
-            let newer = self.filled.parts.get(position);
-            next.extend(part.iter().map(head).filter(|(key, _)| newer.is_none_or(|newer| !newer.contains_key(*key))));
+            met += part.iter().map(Entry::weight).sum::<usize>();
+            let is_newest = |entry: &&Entry| self.filled.find(entry.hash, |newer| newer.head().0 == entry.head().0).is_none();
+            next.extend(part.iter().filter(is_newest).map(Entry::head));
         }
         next.sort_unstable();
         (parts, next)
@@ -126,21 +188,16 @@ impl Tables {
     /// All heads, in order.
     pub fn all(&self) -> Vec<Head<'_>> {
         let (_, mut all) = self.next_parts(usize::MAX);
-        all.extend(self.filled.parts.iter().flatten().map(head));
+        all.extend(self.filled.parts.iter().flatten().map(Entry::head));
         all.sort_unstable();
         all
     }
-
-    fn part(&self, key: &[u8]) -> usize {
-        // The low bits are those of the place within the part.
-        usize::try_from(self.hasher.hash_one(key) >> 40).unwrap_or(0) % PARTS
-    }
 }
 
-fn head<'t, B: AsRef<[u8]>>((key, value): (&'t B, &'t Option<B>)) -> Head<'t> {
-    (key.as_ref(), value.as_ref().map(B::as_ref))
+fn part_of(hash: u64) -> usize {
+    // The low bits are those of the place within the part.
+    usize::try_from(hash >> 40).unwrap_or(0) % PARTS
 }
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -157,7 +214,7 @@ mod tests {
         for round in 0..20_usize {
             for number in (round..1000).step_by(round + 1) {
                 let value = (number % 7 > 0).then(|| vec![b'v'; (number + round) % 5]);
-                tables.put(&key(number), value.as_deref());
+                tables.put([(&key(number)[..], value.as_deref())]);
                 model.insert(key(number), value);
             }
             if tables.parts_left() == 0 {
@@ -180,13 +237,13 @@ mod tests {
     #[test]
     fn a_table_knows_its_memory_and_whether_it_spares_puts() {
         let mut tables = Tables::default();
-        tables.put(b"key", Some(b"value"));
+        tables.put([(&b"key"[..], Some(&b"value"[..]))]);
         assert_eq!((tables.bytes(), tables.spares_little()), (ENTRY_BYTES + 8, true));
-        tables.put(b"key", Some(b"longer value"));
+        tables.put([(&b"key"[..], Some(&b"longer value"[..]))]);
         assert_eq!((tables.bytes(), tables.spares_little()), (ENTRY_BYTES + 15, false));
-        tables.put(b"key", None);
+        tables.put([(&b"key"[..], None)]);
         assert_eq!((tables.bytes(), tables.get(b"key")), (ENTRY_BYTES + 3, Some(None)));
-        tables.put(b"key", Some(b"again"));
+        tables.put([(&b"key"[..], Some(&b"again"[..]))]);
         assert_eq!((tables.bytes(), tables.get(b"key")), (ENTRY_BYTES + 8, Some(Some(&b"again"[..]))));
         tables.swap();
         assert_eq!((tables.bytes(), tables.get(b"key")), (0, Some(Some(&b"again"[..]))));

@@ -17,6 +17,7 @@ use super::frontiers::{Frontiers, Look};
 use super::gaps::{Gaps, Structure};
 use super::marks::{Mark, Marks};
 use super::options::{PREFIX_BYTES, within_prefix};
+use super::prefetch::GROUP;
 use super::question::{Asked, Question};
 use super::records::{Known, Name, Records, Slot, length};
 use super::residents::Residents;
@@ -34,8 +35,6 @@ const SHARDS: usize = u64::BITS as usize;
 const MAX_VALUE_BYTES: usize = 16 << 10;
 /// So are larger pages: a few of them would push everything else out.
 const MAX_PAGE_BYTES: usize = 64 << 10;
-/// Records that are asked for together: more are in flight than a processor can wait for at once.
-const GROUP: usize = 16;
 /// The part of the cache's memory that residents may take.
 const RESIDENT_SHARE: usize = 8;
 /// The part of it that the filter of frontiers takes.

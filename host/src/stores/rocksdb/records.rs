@@ -7,19 +7,15 @@
 //! Where the table is full, a hand goes around it and takes what nobody has asked for since it last came by (CLOCK, with counts up to
 //! [`MOST_USES`]).
 
+use super::prefetch;
 use hashbrown::HashTable;
 use orbweaver_engine::store::Page;
-use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What a slot takes beside its bytes: itself, its share of places that are free, and what the allocator adds.
 pub const OVERHEAD_BYTES: usize = 128;
 /// How many rounds of the hand a slot stays that is no longer asked for, at most.
 const MOST_USES: u8 = 2;
-/// What the processor fetches at once.
-const LINE_BYTES: usize = 64;
-/// Longer values are fetched ahead by the processor itself, when they are copied.
-const MOST_LINES: usize = 8;
 
 /// What is asked for: a key of a keyspace, or a question about one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,9 +97,7 @@ impl Slot {
 
     /// Has the processor fetch the bytes.
     pub fn touch(&self) {
-        self.bytes.iter().step_by(LINE_BYTES).take(MOST_LINES).for_each(|byte| {
-            black_box(*byte);
-        });
+        prefetch::touch(&self.bytes);
     }
 }
 

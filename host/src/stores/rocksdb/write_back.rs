@@ -199,7 +199,7 @@ impl WriteBack {
         writing.write(db, batch, options)?;
         let mut tables = self.tables.write();
         let taken = tables.take_parts(parts);
-        heads.changes().for_each(|(key, value)| tables.put(key, value));
+        tables.put(heads.changes());
         self.is_holding.store(true, Ordering::SeqCst);
         drop(tables);
         drop(taken);
