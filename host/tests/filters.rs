@@ -92,6 +92,29 @@ fn what_is_not_there_is_not_read_from_files() {
 }
 
 #[test]
+fn filters_of_files_of_small_records_stay_in_a_small_cache() {
+    const MANY: u64 = 1_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let small = RocksOptions { record_cache_bytes: 0, write_buffer_bytes: 8 << 20, block_cache_bytes: 16 << 20, ..RocksOptions::default() };
+    let mut handle = RocksStore::open(directory.path(), small).unwrap().handle();
+    let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    // In no order: the files of the first level hold some of everything, and are compacted into large ones.
+    let key = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+    for first in (0..MANY).step_by(10_000) {
+        write(&mut handle, |batch| (first..first + 10_000).for_each(|number| batch.put(data, &key(number), b"").unwrap()));
+    }
+    handle.begin(&Scope::Read).unwrap();
+    let [bytes] = counted([PerfMetric::BlockReadByte], || {
+        for number in 0..RECORDS {
+            assert!(handle.get(data, &key(number * 991)).unwrap().is_some());
+        }
+    });
+    // A block of records for each, of 4 KiB; a filter takes a megabyte.
+    assert!(bytes < RECORDS * (16 << 10), "{bytes} bytes were read from files for {RECORDS} records");
+    assert!(bytes > RECORDS * (1 << 10), "{bytes} bytes: the records lie in files, and are not in memory");
+}
+
+#[test]
 fn what_is_new_is_asked_for_in_vain_once() {
     let directory = tempfile::tempdir().unwrap();
     let old = key(RECORDS);

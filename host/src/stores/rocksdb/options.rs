@@ -4,7 +4,7 @@ use super::layout::Layout;
 use super::write_back::Most;
 use super::{merges, orders, redo};
 use orbweaver_engine::store::{Order, prefix_end};
-use rocksdb::{BlockBasedOptions, Cache, ChecksumType, DBCompressionType, Options, SliceTransform, WriteBufferManager};
+use rocksdb::{BlockBasedOptions, Cache, ChecksumType, DBCompressionType, LruCacheOptions, Options, SliceTransform, WriteBufferManager};
 
 /// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,16 @@ const WRITE_BUFFER_PARTS: usize = 8;
 /// The part of a memtable that is its filter.
 const MEMTABLE_FILTER_SHARE: f64 = 0.02;
 
+/// A file of the upper levels is to be so large: its filter is read whole where the block cache has not got it, and takes 1.3 MiB where records are small.
+const FILE_BYTES: u64 = 16 << 20;
+/// Those of each lower level so many times that, so that a large database has no more files than may be open.
+const LEVEL_MULTIPLIER: i32 = 2;
+
+/// A part of the block cache takes many such filters. RocksDB's own choice is parts of 4 MiB of a cache of 256.
+const LEAST_SHARD_BYTES: usize = 64 << 20;
+/// RocksDB's own bound: 64 parts.
+const MOST_SHARD_BITS: u32 = 6;
+
 /// How much of heads waits to be written back. The log is kept for two write buffers, and there are two tables.
 pub fn most_unwritten(options: &RocksOptions) -> Most {
     let table_bytes = if options.layout == Layout::Orbweaver && !options.read_only { options.write_back_bytes / 2 } else { 0 };
@@ -118,8 +128,17 @@ impl Memory {
     pub fn new(options: &RocksOptions) -> Self {
         // The write buffers of all keyspaces together; the one that is fullest is written first.
         let buffers = WriteBufferManager::new_write_buffer_manager(options.write_buffer_bytes.saturating_mul(4), false);
-        Self { cache: Cache::new_lru_cache(options.block_cache_bytes), buffers }
+        Self { cache: block_cache(options.block_cache_bytes), buffers }
     }
+}
+
+/// A cache of that size, in few parts with a lock each.
+fn block_cache(bytes: usize) -> Cache {
+    let mut cache = LruCacheOptions::default();
+    cache.set_capacity(bytes);
+    let shard_bits = (bytes / LEAST_SHARD_BYTES).max(1).ilog2().min(MOST_SHARD_BITS);
+    cache.set_num_shard_bits(i32::try_from(shard_bits).unwrap_or(0));
+    Cache::new_lru_cache_opts(&cache)
 }
 
 /// What holds for a database as a whole.
@@ -182,6 +201,8 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         cf.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER_SHARE);
         cf.set_memtable_whole_key_filtering(true);
     }
+    cf.set_target_file_size_base(FILE_BYTES);
+    cf.set_target_file_size_multiplier(LEVEL_MULTIPLIER);
     // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.
     cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
     if options.layout.is_foreign() {
