@@ -38,7 +38,8 @@ pub struct RocksOptions {
     pub durability: Durability,
     /// How files are compressed. Default: fast.
     pub compression: Compression,
-    /// Memory for blocks read from files, shared by all keyspaces, in bytes. Default: 256 MiB.
+    /// Memory for blocks read from files, their filters and indexes among them, shared by all keyspaces, in bytes: where there is less than two for each
+    /// record, reads become many times slower. Default: 256 MiB.
     pub block_cache_bytes: usize,
     /// Memory for records, and for pages of collections, that were read lately, for collections that are read and changed in turn, and for
     /// what tells that new records are not there yet, in bytes; 0 for none. Default: 128 MiB.
