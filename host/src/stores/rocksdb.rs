@@ -114,7 +114,7 @@ impl RocksStore {
     /// [`StoreError::Corrupt`] where RocksDB finds its files damaged.
     pub fn open(path: &Path, options: RocksOptions) -> Result<Self, StoreError> {
         check_directory(path, &options)?;
-        let memory = Memory::new(&options);
+        let memory = Memory::new(&options, directory::file_bytes(path));
         let plans = options.layout.databases().iter();
         let databases = plans.map(|plan| Database::new(path, plan, &options, &memory)).collect::<Result<Vec<_>, _>>()?;
         if !options.layout.is_foreign() {

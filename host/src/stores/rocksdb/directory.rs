@@ -59,6 +59,13 @@ impl Contents {
     }
 }
 
+/// What the files of records in a directory take, in bytes; 0 where it cannot be read.
+pub fn file_bytes(path: &Path) -> u64 {
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    let records = files.filter(|file| Path::new(&file.file_name()).extension().is_some_and(|ending| ending == "sst"));
+    records.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+}
+
 /// Whether RocksDB leaves a file of this name when it is stopped while it creates a database.
 fn is_remains(name: &str) -> bool {
     let begins = ["LOCK", "LOG", "IDENTITY", "MANIFEST-", "OPTIONS-"].iter().any(|start| name.starts_with(start));

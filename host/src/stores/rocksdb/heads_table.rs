@@ -198,6 +198,7 @@ fn part_of(hash: u64) -> usize {
     // The low bits are those of the place within the part.
     usize::try_from(hash >> 40).unwrap_or(0) % PARTS
 }
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

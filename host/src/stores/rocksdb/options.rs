@@ -4,7 +4,10 @@ use super::layout::Layout;
 use super::write_back::Most;
 use super::{merges, orders, redo};
 use orbweaver_engine::store::{Order, prefix_end};
-use rocksdb::{BlockBasedOptions, Cache, ChecksumType, DBCompressionType, LruCacheOptions, Options, SliceTransform, WriteBufferManager};
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, ChecksumType, DBCompressionType, LruCacheOptions, Options, SliceTransform,
+    WriteBufferManager,
+};
 
 /// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +111,11 @@ const FILE_BYTES: u64 = 16 << 20;
 /// Those of each lower level so many times that, so that a large database has no more files than may be open.
 const LEVEL_MULTIPLIER: i32 = 2;
 
+/// A database whose files take so many times the block cache has more filters than that has room for: at 32 bytes for a record they would take half of it.
+const LARGE_TIMES: u64 = 8;
+/// There filters and indexes are cut into parts of so many bytes, which is the filter of a whole memtable.
+const FILTER_PART_BYTES: usize = 128 << 10;
+
 /// A part of the block cache takes many such filters. RocksDB's own choice is parts of 4 MiB of a cache of 256.
 const LEAST_SHARD_BYTES: usize = 64 << 20;
 /// RocksDB's own bound: 64 parts.
@@ -123,13 +131,18 @@ pub fn most_unwritten(options: &RocksOptions) -> Most {
 pub struct Memory {
     cache: Cache,
     buffers: WriteBufferManager,
+    /// Whether new files have filters and indexes in parts.
+    cuts_filters: bool,
 }
 
 impl Memory {
-    pub fn new(options: &RocksOptions) -> Self {
+    /// For a store whose files take so many bytes.
+    pub fn new(options: &RocksOptions, file_bytes: u64) -> Self {
         // The write buffers of all keyspaces together; the one that is fullest is written first.
         let buffers = WriteBufferManager::new_write_buffer_manager(options.write_buffer_bytes.saturating_mul(4), false);
-        Self { cache: block_cache(options.block_cache_bytes), buffers }
+        let cache_bytes = u64::try_from(options.block_cache_bytes).unwrap_or(u64::MAX);
+        let cuts_filters = file_bytes > cache_bytes.saturating_mul(LARGE_TIMES);
+        Self { cache: block_cache(options.block_cache_bytes), buffers, cuts_filters }
     }
 }
 
@@ -213,6 +226,13 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         cf.set_compression_type(if uncompressed { DBCompressionType::None } else { DBCompressionType::Snappy });
         cf.set_level_compaction_dynamic_level_bytes(false);
     } else {
+        if memory.cuts_filters {
+            // A read that finds all of them in the cache takes up to 1.4 of the time, one that does not brings in a part, and not megabytes.
+            table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+            table.set_partition_filters(true);
+            table.set_metadata_block_size(FILTER_PART_BYTES);
+            table.set_pin_top_level_index_and_filter(true);
+        }
         // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
         table.set_format_version(6);
         cf.set_compression_type(DBCompressionType::Lz4);
