@@ -5,7 +5,8 @@ use bytes::Bytes;
 use orbweaver::stores::rocksdb::{RocksHandle, RocksOptions, RocksStore};
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Order, PageLimit, Scope, Store, lent};
 use rocksdb::perf::{PerfContext, PerfMetric};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -102,12 +103,17 @@ fn scattered(number: u64) -> [u8; 8] {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
+/// Names and lengths of the files in a directory; of those that go meanwhile no length.
+fn files(path: &Path) -> BTreeMap<OsString, Option<u64>> {
+    let files = std::fs::read_dir(path).unwrap().map(Result::unwrap);
+    files.map(|file| (file.file_name(), file.metadata().ok().map(|file| file.len()))).collect()
+}
+
 /// Waits until RocksDB writes no files any more.
 fn rest(path: &Path) {
-    let files = || -> BTreeSet<_> { std::fs::read_dir(path).unwrap().map(|file| file.unwrap().file_name()).collect() };
-    let mut before = BTreeSet::new();
-    while before != files() {
-        before = files();
+    let mut before = BTreeMap::new();
+    while before != files(path) {
+        before = files(path);
         thread::sleep(Duration::from_secs(1));
     }
 }
@@ -117,6 +123,10 @@ fn bytes_a_read(path: &Path, block_cache_bytes: usize) -> u64 {
     let options = RocksOptions { record_cache_bytes: 0, write_buffer_bytes: 8 << 20, block_cache_bytes, ..RocksOptions::default() };
     let mut handle = RocksStore::open(path, options).unwrap().handle();
     let data = handle.open_keyspace("data", Order::Bytes).unwrap();
+    handle.begin(&Scope::Read).unwrap();
+    let found = (0..RECORDS).filter(|number| handle.get(data, &scattered(number * 991)).unwrap().is_some()).count();
+    assert!(found == 0 || found as u64 == RECORDS, "{found} records were found in files from before");
+    handle.rollback();
     for first in (0..MANY).step_by(10_000) {
         write(&mut handle, |batch| (first..first + 10_000).for_each(|number| batch.put(data, &scattered(number), b"").unwrap()));
     }
@@ -143,7 +153,10 @@ fn filters_of_files_of_small_records_stay_in_a_small_cache() {
 fn where_filters_do_not_fit_into_the_cache_a_part_of_them_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let whole = bytes_a_read(directory.path(), 1 << 20);
-    // Now it is large from the start, and all files are written anew.
+    let size: u64 =
+        files(directory.path()).iter().filter(|(name, _)| name.to_string_lossy().ends_with(".sst")).filter_map(|(_, size)| *size).sum();
+    assert!(size > 8 << 20, "{size} bytes are not many times the cache");
+    // Now it is large when it is opened, and all files are written anew.
     let in_parts = bytes_a_read(directory.path(), 1 << 20);
     assert!(in_parts < whole / 2, "{in_parts} bytes were read for each record, and {whole} before");
 }

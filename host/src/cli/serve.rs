@@ -77,7 +77,7 @@ pub struct ServeArgs {
     /// Most bytes of requests and replies in memory for all clients together; above it the client with most is disconnected
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     max_pending: ByteSize,
-    /// Memory for blocks read from RocksDB's files, and their filters: two bytes for each record
+    /// Memory for blocks read from RocksDB's files, and for their filters: should be two bytes for each record
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache_size: ByteSize,
     /// Memory for records, and for pages of collections, that were read lately, and for what tells which new ones are not there, in front

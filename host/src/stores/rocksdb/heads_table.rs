@@ -11,7 +11,7 @@ use std::hash::BuildHasher as _;
 
 /// A table is written back in so many parts: of a full one, some hundred heads each.
 const PARTS: usize = 1024;
-/// What an entry takes beside its bytes: itself, its share of places that are free, and what the allocator adds.
+/// What an entry takes beside its bytes, about: itself, its share of places that are free, and what the allocator adds.
 pub const ENTRY_BYTES: usize = 64;
 
 pub type Part = HashTable<Entry>;
@@ -80,13 +80,14 @@ impl Table {
         Self { parts: (0..PARTS).map(|_| Part::new()).collect(), ..Self::default() }
     }
 
-    fn find(&self, hash: u64, is_it: impl Fn(&Entry) -> bool) -> Option<&Entry> {
-        self.parts.get(part_of(hash))?.find(hash, |entry| entry.hash == hash && is_it(entry))
+    fn find(&self, hash: u64, key: &[u8]) -> Option<&Entry> {
+        self.parts.get(part_of(hash))?.find(hash, |entry| entry.is_of(hash, key))
     }
 
     /// Has the processor fetch the entries of these hashes.
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
-        let known: SmallVec<[&Entry; GROUP]> = hashes.filter_map(|hash| self.find(hash, |_| true)).collect();
+        let by_hash = |hash| self.parts.get(part_of(hash))?.find(hash, |entry| entry.hash == hash);
+        let known: SmallVec<[&Entry; GROUP]> = hashes.filter_map(by_hash).collect();
         known.iter().for_each(|entry| touch(&entry.bytes));
     }
 
@@ -126,7 +127,7 @@ impl Tables {
     /// The last value of a head; `None` where that is in its keyspace.
     pub fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         let hash = self.hasher.hash_one(key);
-        let found = [&self.filled, &self.written].into_iter().find_map(|table| table.find(hash, |entry| entry.head().0 == key));
+        let found = [&self.filled, &self.written].into_iter().find_map(|table| table.find(hash, key));
         found.map(|entry| entry.head().1)
     }
 
@@ -173,7 +174,7 @@ impl Tables {
             }
             parts += 1;
             met += part.iter().map(Entry::weight).sum::<usize>();
-            let is_newest = |entry: &&Entry| self.filled.find(entry.hash, |newer| newer.head().0 == entry.head().0).is_none();
+            let is_newest = |entry: &&Entry| self.filled.find(entry.hash, entry.head().0).is_none();
             next.extend(part.iter().filter(is_newest).map(Entry::head));
         }
         next.sort_unstable();

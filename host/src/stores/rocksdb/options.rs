@@ -41,8 +41,8 @@ pub struct RocksOptions {
     pub durability: Durability,
     /// How files are compressed. Default: fast.
     pub compression: Compression,
-    /// Memory for blocks read from files, their filters and indexes among them, shared by all keyspaces, in bytes: where there is less than two for each
-    /// record, reads become many times slower. Default: 256 MiB.
+    /// Memory for blocks read from files, their filters and indexes among them, shared by all keyspaces, in bytes. Should be two for each record: with
+    /// less, filters are read from files again and again. Default: 256 MiB.
     pub block_cache_bytes: usize,
     /// Memory for records, and for pages of collections, that were read lately, for collections that are read and changed in turn, and for
     /// what tells that new records are not there yet, in bytes; 0 for none. Default: 128 MiB.
@@ -106,19 +106,16 @@ const WRITE_BUFFER_PARTS: usize = 8;
 /// The part of a memtable that is its filter.
 const MEMTABLE_FILTER_SHARE: f64 = 0.02;
 
-/// A file of the upper levels is to be so large: its filter is read whole where the block cache has not got it, and takes 1.3 MiB where records are small.
-const FILE_BYTES: u64 = 16 << 20;
-/// Those of each lower level so many times that, so that a large database has no more files than may be open.
-const LEVEL_MULTIPLIER: i32 = 2;
-
-/// A database whose files take so many times the block cache has more filters than that has room for: at 32 bytes for a record they would take half of it.
+/// A database whose files take so many times the block cache may have more filters than that has room for: where a record takes 10 bytes of a
+/// file they take all of it, at 30 bytes a third.
 const LARGE_TIMES: u64 = 8;
-/// There filters and indexes are cut into parts of so many bytes, which is the filter of a whole memtable.
+/// There filters and indexes are cut into parts of so many bytes, which is the filter of a whole memtable of small records.
 const FILTER_PART_BYTES: usize = 128 << 10;
 
-/// A part of the block cache takes many such filters. RocksDB's own choice is parts of 4 MiB of a cache of 256.
+/// A part of the block cache takes many filters of whole files, which have 5 MiB where records are small. RocksDB's own choice is parts of 4 MiB of a
+/// cache of 256.
 const LEAST_SHARD_BYTES: usize = 64 << 20;
-/// RocksDB's own bound: 64 parts.
+/// As many as RocksDB makes by itself at most: 64 parts.
 const MOST_SHARD_BITS: u32 = 6;
 
 /// How much of heads waits to be written back. The log is kept for two write buffers, and there are two tables.
@@ -215,8 +212,6 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         cf.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER_SHARE);
         cf.set_memtable_whole_key_filtering(true);
     }
-    cf.set_target_file_size_base(FILE_BYTES);
-    cf.set_target_file_size_multiplier(LEVEL_MULTIPLIER);
     // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.
     cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
     if options.layout.is_foreign() {
@@ -231,7 +226,6 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
             table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
             table.set_partition_filters(true);
             table.set_metadata_block_size(FILTER_PART_BYTES);
-            table.set_pin_top_level_index_and_filter(true);
         }
         // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
         table.set_format_version(6);
