@@ -53,14 +53,16 @@ impl Entry {
     }
 
     /// Gives the head another value.
-    fn replace(&mut self, (key, value): Head<'_>) {
-        let new = value.unwrap_or_default();
+    fn replace(&mut self, head: Head<'_>) {
+        let new = head.1.unwrap_or_default();
         let value_at = self.value_at();
         match self.bytes.get_mut(value_at..) {
-            Some(old) if old.len() == new.len() => old.copy_from_slice(new),
-            _ => self.bytes = [key, new].concat().into_boxed_slice(),
+            Some(old) if old.len() == new.len() => {
+                old.copy_from_slice(new);
+                self.is_deleted = head.1.is_none();
+            }
+            _ => *self = Self::new(self.hash, head),
         }
-        self.is_deleted = value.is_none();
     }
 }
 
