@@ -30,6 +30,7 @@ mod recognition;
 mod record_cache;
 mod records;
 mod redo;
+mod resident_records;
 mod residents;
 mod scan;
 mod write_back;

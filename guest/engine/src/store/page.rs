@@ -91,6 +91,13 @@ pub struct Pieces<'p> {
 }
 
 impl Pieces<'_> {
+    /// Only so many of the records that are left, if there are more.
+    #[must_use]
+    pub fn first(self, count: usize) -> Self {
+        let ends = self.ends.as_slice();
+        Self { ends: ends.get(..count).unwrap_or(ends).iter(), ..self }
+    }
+
     /// How many records are left.
     #[must_use]
     pub fn left(&self) -> usize {
@@ -218,6 +225,12 @@ impl PageBuilder {
     #[must_use]
     pub fn new(limit: PageLimit) -> Self {
         Self { bytes: Vec::new(), ends: Vec::new(), limit }
+    }
+
+    /// The same, with room made at once for so many records, which have so many bytes in all.
+    #[must_use]
+    pub fn with_room(limit: PageLimit, records: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(records * 2), limit }
     }
 
     /// Whether the page takes no further record.

@@ -452,13 +452,29 @@ impl Overlay {
     /// The first (or, `reverse`, last) key set within the range, with its value. Deleted keys are passed over. The keyspace has been sorted
     /// since it was changed.
     pub fn next_set(&self, keyspace: Keyspace, range: &KeyRange, reverse: bool) -> Option<(&Bytes, &Bytes)> {
+        let mut set = self.changed_within(keyspace, range)?.filter_map(|(key, value)| Some((key, value?)));
+        if reverse { set.next_back() } else { set.next() }
+    }
+
+    /// As [`Overlay::next_set`], whether the key is set or deleted.
+    pub fn next_changed(&self, keyspace: Keyspace, range: &KeyRange, reverse: bool) -> Option<&Bytes> {
+        let mut changed = self.changed_within(keyspace, range)?.map(|(key, _)| key);
+        if reverse { changed.next_back() } else { changed.next() }
+    }
+
+    /// The keys of a range that have been changed, and what is put there.
+    fn changed_within(&self, keyspace: Keyspace, range: &KeyRange) -> Option<impl DoubleEndedIterator<Item = (&Bytes, Option<&Bytes>)>> {
         let layer = self.layer(keyspace)?;
         let numbers = layer.sorted.range(layer.places(&self.entries, range, range.after_start));
-        let mut set = numbers.filter_map(|number| {
+        Some(numbers.filter_map(|number| {
             let Point { key, value, .. } = self.change(number)?;
-            Some((key.as_ref().or(self.entries.name(number).map(|(_, key)| key))?, value.as_ref()?))
-        });
-        if reverse { set.next_back() } else { set.next() }
+            Some((key.as_ref().or(self.entries.name(number).map(|(_, key)| key))?, value.as_ref()))
+        }))
+    }
+
+    /// Whether ranges of a keyspace have been deleted.
+    pub fn clears_ranges(&self, keyspace: Keyspace) -> bool {
+        self.layer(keyspace).is_some_and(|layer| !layer.cleared.is_empty())
     }
 
     /// Adds the changes to a batch: cleared ranges first, then each key once, those of a keyspace in the order of its keys, which is how

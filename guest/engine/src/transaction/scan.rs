@@ -34,6 +34,15 @@ enum Place {
     Own,
 }
 
+/// What a scan comes to of the transaction's own changes.
+enum Ahead {
+    Nothing,
+    /// The next record that is put or deleted.
+    Change(Bytes),
+    /// Ranges are deleted, here or elsewhere in the keyspace.
+    Ranges,
+}
+
 /// A key and a value that are only looked at.
 type Lent<'c> = (&'c [u8], &'c [u8]);
 
@@ -129,14 +138,24 @@ impl Transaction<'_> {
         mut visit: impl FnMut(&mut Run<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         loop {
-            if self.memory.overlay.touches(scan.keyspace) {
+            // How many of the records that come next are as the store has them.
+            let untouched = match self.ahead(scan) {
+                Ahead::Nothing if self.next_stored(scan, None)?.is_none() => return Ok(()),
+                Ahead::Nothing => usize::MAX,
+                Ahead::Change(key) => {
+                    let stored = self.next_stored(scan, Some(&key))?;
+                    stored.map_or(0, |position| self.count_before(scan, position, &key))
+                }
+                Ahead::Ranges => 0,
+            };
+            if untouched == 0 {
                 let Some((key, value)) = self.next_lent(scan)? else { return Ok(()) };
                 if visit(&mut Run::of(key, value))?.is_break() {
                     return Ok(());
                 }
                 continue;
             }
-            let mut run = Run { own: None, pieces: scan.page.pieces_from(scan.position) };
+            let mut run = Run { own: None, pieces: scan.page.pieces_from(scan.position).first(untouched) };
             let before = run.pieces.left();
             let flow = visit(&mut run);
             let taken = before - run.pieces.left();
@@ -147,10 +166,31 @@ impl Transaction<'_> {
             if flow?.is_break() {
                 return Ok(());
             }
-            if self.next_stored(scan, None)?.is_none() {
-                return Ok(());
-            }
         }
+    }
+
+    /// What a scan comes to of the transaction's own changes.
+    fn ahead(&mut self, scan: &mut Scan) -> Ahead {
+        if !self.memory.overlay.touches(scan.keyspace) {
+            return Ahead::Nothing;
+        }
+        if self.memory.overlay.clears_ranges(scan.keyspace) {
+            return Ahead::Ranges;
+        }
+        scan.catch_up();
+        self.memory.overlay.sort(scan.keyspace);
+        let next = self.memory.overlay.next_changed(scan.keyspace, &scan.rest, scan.direction == Direction::Reverse);
+        next.map_or(Ahead::Nothing, |key| Ahead::Change(key.clone()))
+    }
+
+    /// How many records of a page from a position on the scan comes to before a key.
+    fn count_before(&self, scan: &Scan, position: usize, key: &[u8]) -> usize {
+        let (order, reverse) = (self.store.order(scan.keyspace), scan.direction == Direction::Reverse);
+        let comes_before = |stored: &[u8]| {
+            let stored = order.compare(stored, key);
+            if reverse { stored.is_gt() } else { stored.is_lt() }
+        };
+        scan.page.pieces_from(position).take_while(|(stored, _)| comes_before(stored)).count()
     }
 
     /// Moves on to the next record.

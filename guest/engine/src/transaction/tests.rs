@@ -2,6 +2,7 @@ use super::*;
 use crate::store::conformance::orders::numbered;
 use crate::store::{Direction, MemoryStore, Order};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 fn seeded(keys: &[&str]) -> (MemoryStore, Keyspace) {
     let mut store = MemoryStore::new();
@@ -172,6 +173,29 @@ fn a_key_that_was_not_declared_cannot_be_touched() {
 }
 
 /// Random changes, then every read compared with a plain map that had the same changes.
+/// What is left of a scan, run by run, which are broken off here and there, and now and then a record alone.
+fn walk_in_runs(transaction: &mut Transaction<'_>, scan: &mut Scan, random: &mut impl FnMut(u8) -> u8) -> Vec<(Bytes, Bytes)> {
+    let mut met = Vec::new();
+    loop {
+        let mut is_broken_off = false;
+        let whole = transaction.each_run::<StoreError>(scan, |run| {
+            for (key, value) in run {
+                met.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
+                is_broken_off = random(8) == 0;
+                if is_broken_off {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        whole.unwrap();
+        if !is_broken_off {
+            return met;
+        }
+        met.extend(transaction.next(scan).unwrap());
+    }
+}
+
 fn check_random_overlays(order: Order) {
     let mut seed = 42_u64;
     let mut random = move |below: u8| {
@@ -194,10 +218,11 @@ fn check_random_overlays(order: Order) {
         let mut transaction = Transaction::begin(&mut store, Scope::Exclusive).unwrap();
         let mut savepoint = (transaction.savepoint(), model.clone());
         let mut last = (0, key(0));
+        let clears_ranges = random(2) == 0;
         for _ in 0..random(50) {
             let number = random(30);
             match random(9) {
-                0 => {
+                0 if clears_ranges => {
                     let end = random(31);
                     model.retain(|&other, _| other < number || other >= end);
                     transaction.delete_range(keyspace, range(number, end)).unwrap();
@@ -242,6 +267,8 @@ fn check_random_overlays(order: Order) {
             let mut scan = Scan::new(keyspace, range(from, to), direction, 1);
             let met: Vec<_> = std::iter::from_fn(|| transaction.next(&mut scan).unwrap()).collect();
             assert_eq!(met, expected, "{order:?}, {direction:?}");
+            let mut scan = Scan::new(keyspace, range(from, to), direction, 1 + usize::from(random(9)));
+            assert_eq!(walk_in_runs(&mut transaction, &mut scan, &mut random), expected, "in runs, {order:?}, {direction:?}");
         }
         transaction.commit().unwrap();
         let left: Vec<_> = store.contents()[0].1.clone();

@@ -204,7 +204,7 @@ impl<'db> State<'db> {
 
     fn get(&self, keyspace: Keyspace, key: &[u8], open: &Open) -> Result<Option<Bytes>, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
-        if let Some(known) = self.cached(keyspace, key, open.last) {
+        if let Some(known) = self.cached(keyspace, key, open.last).or_else(|| self.of_resident(keyspace, key, open)) {
             return Ok(known);
         }
         if self.are_absent(keyspace, [key], open).next() == Some(true) {
@@ -219,6 +219,13 @@ impl<'db> State<'db> {
             self.find_frontier(keyspace);
         }
         Ok(self.keep(keyspace, key, open, value.as_deref()))
+    }
+
+    /// The value of a record of a structure that is resident; `None` where it is not.
+    fn of_resident(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], open: &Open) -> Option<Option<Bytes>> {
+        keyspace.filter_prefix?;
+        let structure = (keyspace.cached?, *key.first_chunk()?);
+        self.shared.cache.as_ref()?.resident_record(&structure, key, open.last)
     }
 
     /// Which of these records are known to be absent by the frontier of their keyspace; nothing of a keyspace that is not cached.
@@ -299,8 +306,15 @@ impl<'db> State<'db> {
 
     /// Reads keys of one keyspace.
     fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], open: &Open) -> Result<(), StoreError> {
-        let mut scattered = Vec::with_capacity(group.len());
-        for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
+        let mut unknown: Vec<&mut Unknown<'_, '_>> = Vec::with_capacity(group.len());
+        for wanted in group {
+            match self.of_resident(keyspace, wanted.1, open) {
+                Some(value) => *wanted.2 = value,
+                None => unknown.push(wanted),
+            }
+        }
+        let mut scattered = Vec::with_capacity(unknown.len());
+        for run in unknown.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
             if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes || keyspace.is_written_back {
                 scattered.extend(run);
                 continue;

@@ -20,6 +20,7 @@ use super::options::{PREFIX_BYTES, within_prefix};
 use super::prefetch::GROUP;
 use super::question::{Asked, Question};
 use super::records::{Known, Name, Records, Slot, length};
+use super::resident_records::ResidentRecords;
 use super::residents::Residents;
 use bytes::Bytes;
 use foldhash::quality::RandomState;
@@ -36,7 +37,7 @@ const MAX_VALUE_BYTES: usize = 16 << 10;
 /// So are larger pages: a few of them would push everything else out.
 const MAX_PAGE_BYTES: usize = 64 << 10;
 /// The part of the cache's memory that residents may take.
-const RESIDENT_SHARE: usize = 8;
+const RESIDENT_SHARE: usize = 4;
 /// The part of it that the filter of frontiers takes.
 const FILTER_SHARE: usize = 16;
 /// Added to the number of a keyspace: its pages.
@@ -203,10 +204,21 @@ impl RecordCache {
         self.gaps.add(structure, hash, self.structures.at(hash), start, end, last);
     }
 
-    /// A page of a structure that is resident, in the state behind the commit `last`.
-    pub fn resident_page(&self, structure: &Structure, asked: Asked<'_>, last: u64) -> Option<Page> {
+    /// A page of a structure that is resident, in the state behind the commit `last`; with `few`, only of one that is small.
+    pub fn resident_page(&self, structure: &Structure, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Page> {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
-        self.residents.page((structure, hash), self.structures.at(hash), asked, last)
+        self.residents.page((structure, hash), self.structures.at(hash), (asked, few), last)
+    }
+
+    /// The value of a record of a structure that is resident, in the state behind the commit `last`.
+    pub fn resident_record(&self, structure: &Structure, key: &[u8], last: u64) -> Option<Option<Bytes>> {
+        let hash = self.hash_of_prefix(structure.0, &structure.1);
+        self.residents.record((structure, hash), self.structures.at(hash), key, last)
+    }
+
+    /// Whether a structure that is not resident is to be read whole at once, as far as it is small.
+    pub fn may_be_small(&self, structure: &Structure) -> bool {
+        self.residents.may_be_small(self.hash_of_prefix(structure.0, &structure.1))
     }
 
     /// A scan of a structure was not known here, and RocksDB passed so many dead records. How much of the structure is to be read to
@@ -215,10 +227,10 @@ impl RecordCache {
         self.residents.missed(self.hash_of_prefix(structure.0, &structure.1), passed)
     }
 
-    /// Makes a structure resident, of which the page is the whole in the state behind the commit `last`.
-    pub fn add_resident(&self, structure: Structure, whole: &Page, last: u64) {
+    /// Makes a structure resident, of which these are all records in the state behind the commit `last`.
+    pub fn add_resident(&self, structure: Structure, whole: ResidentRecords, last: u64) {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
-        self.residents.add((structure, hash), self.structures.at(hash), whole.pieces_from(0), last);
+        self.residents.add((structure, hash), self.structures.at(hash), whole, last);
     }
 
     /// To be called before a commit writes.

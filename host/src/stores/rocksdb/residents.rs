@@ -1,7 +1,8 @@
 //! Residents: structures that are in memory whole and in their order, because they are scanned and changed in turn. A change forgets
 //! the pages of a structure, and a search in RocksDB's memtable gets slower with every version of its records that is still there: the
 //! counted tree of a sorted set that is being written has a thousand nodes, and a thousand versions of each. Commits keep a
-//! resident in step.
+//! resident in step. Small structures become resident when they are scanned for the first time: a search costs RocksDB as much as some dozens of
+//! steps, and answers one question, where a resident answers all.
 //!
 //! What a resident holds is of the state behind the last commit that has changed the structure; whoever reads another state, or reads
 //! while a commit is changing it, is told nothing (see [`super::record_cache`]).
@@ -9,10 +10,12 @@
 use super::gaps::Structure;
 use super::marks::{Flags, Mark, Marks};
 use super::question::Asked;
-use orbweaver_engine::store::{Direction, Page, PageBuilder, PageLimit};
+use super::resident_records::ResidentRecords;
+use bytes::Bytes;
+use hashbrown::HashTable;
+use orbweaver_engine::store::{Page, PageLimit};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Parts with a lock each.
@@ -29,12 +32,14 @@ const MAX_COST: u32 = MAX_RECORDS / RECORDS_A_SCAN;
 const RECORDS_A_SCAN: u32 = 16;
 /// Larger structures stay out.
 const MAX_RECORDS: u32 = 16 << 10;
-/// What a record takes beside its key and value: its place in the tree, and two allocations.
-const OVERHEAD_BYTES: usize = 80;
-/// What a resident takes beside its records.
-const RESIDENT_BYTES: usize = 256;
+/// Those that hold no more than this are resident at the first try.
+pub const SMALL: PageLimit = PageLimit { max_items: 32, max_bytes: 4 << 10 };
 /// One that is changed so many times for each of its records, and not scanned, goes.
 const IDLE_CHANGES: usize = 4;
+/// For so many structures misses are counted.
+const MISSED_COUNT: usize = 1 << 16;
+/// Where there is no room, the one goes that was used longest ago of so many.
+const SAMPLE: usize = 8;
 
 /// The residents of one store.
 pub struct Residents {
@@ -48,18 +53,26 @@ pub struct Residents {
 
 #[derive(Default)]
 struct Shard {
-    residents: HashMap<Structure, Resident>,
+    residents: HashTable<Resident>,
     bytes: usize,
     /// Counts uses.
     now: u64,
+    /// Where the last sample ended.
+    hand: usize,
 }
 
 struct Resident {
-    records: BTreeMap<Box<[u8]>, Box<[u8]>>,
-    bytes: usize,
+    structure: Structure,
+    hash: u64,
+    records: ResidentRecords,
     used: u64,
     /// How often it was changed since.
     changes: usize,
+}
+
+/// Where misses are counted; structures of the same place are as one.
+fn missed_position(hash: u64) -> usize {
+    usize::try_from(hash >> 16).unwrap_or_default() % MISSED_COUNT
 }
 
 /// How many tries a structure has had that was scanned so many times.
@@ -68,65 +81,29 @@ fn tries(scans: u32) -> u32 {
         + scans / LATER_TRIES
 }
 
-fn weight(key: &[u8], value: &[u8]) -> usize {
-    key.len() + value.len() + OVERHEAD_BYTES
-}
-
-impl Resident {
-    fn put(&mut self, key: &[u8], value: &[u8]) {
-        if let Some(old) = self.records.get_mut(key) {
-            self.bytes = self.bytes - old.len() + value.len();
-            if old.len() == value.len() {
-                old.copy_from_slice(value);
-            } else {
-                *old = value.into();
-            }
-            return;
-        }
-        self.bytes += weight(key, value);
-        self.records.insert(key.into(), value.into());
-    }
-
-    fn delete(&mut self, key: &[u8]) {
-        if let Some((key, value)) = self.records.remove_entry(key) {
-            self.bytes -= weight(&key, &value);
-        }
-    }
-
-    fn page(&self, Asked { range, direction, limit }: Asked<'_>) -> Page {
-        let start = if range.after_start { Bound::Excluded(range.start.as_slice()) } else { Bound::Included(range.start.as_slice()) };
-        let end = range.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let mut page = PageBuilder::new(limit);
-        if range.end.as_deref().is_some_and(|end| end <= range.start.as_slice()) {
-            return page.finish(false);
-        }
-        let mut records = self.records.range::<[u8], _>((start, end));
-        loop {
-            let record = match direction {
-                Direction::Forward => records.next(),
-                Direction::Reverse => records.next_back(),
-            };
-            let Some((key, value)) = record else { return page.finish(false) };
-            if page.is_full() || !page.push(key, value) {
-                return page.finish(true);
-            }
-        }
-    }
-}
-
 impl Shard {
-    fn remove(&mut self, structure: &Structure) {
-        if let Some(resident) = self.residents.remove(structure) {
-            self.bytes -= resident.bytes;
+    fn find(&mut self, hash: u64, structure: &Structure) -> Option<&mut Resident> {
+        self.residents.find_mut(hash, |resident| resident.structure == *structure)
+    }
+
+    fn remove(&mut self, hash: u64, structure: &Structure) {
+        if let Ok(resident) = self.residents.find_entry(hash, |resident| resident.structure == *structure) {
+            self.bytes -= resident.remove().0.records.weight();
         }
     }
 
-    /// Makes room for what a resident has grown by, or is: those that were used longest ago go.
+    /// Makes room, down to so many bytes.
     fn make_room(&mut self, bytes: usize) {
-        while self.bytes > bytes
-            && let Some(oldest) = self.residents.iter().min_by_key(|(_, resident)| resident.used).map(|(structure, _)| *structure)
-        {
-            self.remove(&oldest);
+        while self.bytes > bytes && !self.residents.is_empty() {
+            let buckets = self.residents.num_buckets();
+            let around = (1..=buckets).map(|step| (self.hand + step) % buckets);
+            let sample = around.filter_map(|bucket| Some((self.residents.get_bucket(bucket)?.used, bucket))).take(SAMPLE);
+            let sample: SmallVec<[(u64, usize); SAMPLE]> = sample.collect();
+            self.hand = sample.last().map_or(0, |(_, bucket)| *bucket);
+            let oldest = sample.into_iter().min().map_or(0, |(_, bucket)| bucket);
+            if let Ok(resident) = self.residents.get_bucket_entry(oldest) {
+                self.bytes -= resident.remove().0.records.weight();
+            }
         }
     }
 }
@@ -138,12 +115,13 @@ impl Residents {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes: bytes / SHARDS,
             may_have: Flags::new(),
-            missed: (0..Marks::COUNT).map(|_| AtomicU32::new(0)).collect(),
+            missed: (0..MISSED_COUNT).map(|_| AtomicU32::new(0)).collect(),
         }
     }
 
-    /// A page of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state.
-    pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, asked: Asked<'_>, last: u64) -> Option<Page> {
+    /// A page of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state, or has many records and
+    /// only `few` are asked for.
+    pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Page> {
         if !self.may_have.is_raised(hash) {
             return None;
         }
@@ -154,16 +132,33 @@ impl Residents {
         }
         shard.now += 1;
         let now = shard.now;
-        let resident = shard.residents.get_mut(structure)?;
+        let resident = shard.find(hash, structure)?;
         (resident.used, resident.changes) = (now, 0);
-        Some(resident.page(asked))
+        (!few || resident.records.are_few()).then(|| resident.records.page(asked))
+    }
+
+    /// The value of a record of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state.
+    pub fn record(&self, (structure, hash): (&Structure, u64), mark: &Mark, key: &[u8], last: u64) -> Option<Option<Bytes>> {
+        if !self.may_have.is_raised(hash) {
+            return None;
+        }
+        let mut shard = self.shard(hash)?.lock();
+        if !mark.is_unchanged_since(last) {
+            return None;
+        }
+        Some(shard.find(hash, structure)?.records.get(key).map(Bytes::copy_from_slice))
+    }
+
+    /// Whether a structure is to be read whole at once, as far as it is [`SMALL`]: where the last one under the same hash was.
+    pub fn may_be_small(&self, hash: u64) -> bool {
+        self.missed.get(missed_position(hash)).is_some_and(|missed| missed.load(Ordering::Relaxed) == 0)
     }
 
     /// RocksDB had to answer a scan of a structure, and passed so many dead records. How many of its live ones, and bytes, would be worth
     /// being resident, where it is time for a try.
     pub fn missed(&self, hash: u64, passed: u64) -> Option<PageLimit> {
         let cost = u32::try_from(passed / DEAD_A_SCAN).unwrap_or(u32::MAX).saturating_add(1).min(MAX_COST);
-        let before = self.missed.get(Marks::position(hash))?.fetch_add(cost, Ordering::Relaxed);
+        let before = self.missed.get(missed_position(hash))?.fetch_add(cost, Ordering::Relaxed);
         let after = before.wrapping_add(cost);
         (tries(before) != tries(after)).then(|| PageLimit {
             max_items: after.saturating_mul(RECORDS_A_SCAN).min(MAX_RECORDS),
@@ -173,30 +168,23 @@ impl Residents {
 
     /// Makes a structure resident: all its records in the state behind the commit `last`. Not where the structure, whose mark is
     /// given, has been changed since.
-    pub fn add<'p>(
-        &self,
-        (structure, hash): (Structure, u64),
-        mark: &Mark,
-        records: impl Iterator<Item = (&'p [u8], &'p [u8])>,
-        last: u64,
-    ) {
-        let mut resident = Resident { records: BTreeMap::new(), bytes: RESIDENT_BYTES, used: 0, changes: 0 };
-        records.for_each(|(key, value)| resident.put(key, value));
+    pub fn add(&self, (structure, hash): (Structure, u64), mark: &Mark, records: ResidentRecords, last: u64) {
         let Some(shard) = self.shard(hash) else { return };
-        let Some(room) = self.shard_bytes.checked_sub(resident.bytes) else { return };
+        let weight = records.weight();
+        let Some(room) = self.shard_bytes.checked_sub(weight) else { return };
         let mut shard = shard.lock();
         // Whoever changes the structure from here on sees the flag, or is seen by its mark.
         self.may_have.raise(hash);
         if !mark.is_unchanged_since(last) {
             return;
         }
-        shard.remove(&structure);
+        shard.remove(hash, &structure);
         shard.make_room(room);
         shard.now += 1;
-        resident.used = shard.now;
-        shard.bytes += resident.bytes;
-        shard.residents.insert(structure, resident);
-        if let Some(missed) = self.missed.get(Marks::position(hash)) {
+        shard.bytes += weight;
+        let resident = Resident { structure, hash, records, used: shard.now, changes: 0 };
+        shard.residents.insert_unique(hash, resident, |resident| resident.hash);
+        if let Some(missed) = self.missed.get(missed_position(hash)) {
             missed.store(0, Ordering::Relaxed);
         }
     }
@@ -209,17 +197,17 @@ impl Residents {
         let (Some(prefix), Some(shard)) = (key.first_chunk(), self.shard(hash)) else { return };
         let structure = (space, *prefix);
         let mut shard = shard.lock();
-        let Some(resident) = shard.residents.get_mut(&structure) else { return };
-        let before = resident.bytes;
+        let Some(resident) = shard.find(hash, &structure) else { return };
+        let before = resident.records.weight();
         match value {
-            Some(value) => resident.put(key, value),
-            None => resident.delete(key),
+            Some(value) => resident.records.put(key, value),
+            None => resident.records.delete(key),
         }
         resident.changes += 1;
-        let (after, is_idle) = (resident.bytes, resident.changes / IDLE_CHANGES > resident.records.len());
+        let (after, is_idle) = (resident.records.weight(), resident.changes / IDLE_CHANGES > resident.records.count());
         shard.bytes = shard.bytes + after - before;
         if is_idle || after > self.shard_bytes / 2 {
-            shard.remove(&structure);
+            shard.remove(hash, &structure);
         }
         shard.make_room(self.shard_bytes);
     }
@@ -228,7 +216,7 @@ impl Residents {
     /// before [`Mark::finish`].
     pub fn forget(&self, space: u32, hash: u64, key: &[u8]) {
         if let (true, Some(prefix), Some(shard)) = (self.may_have.is_raised(hash), key.first_chunk(), self.shard(hash)) {
-            shard.lock().remove(&(space, *prefix));
+            shard.lock().remove(hash, &(space, *prefix));
         }
     }
 
@@ -249,7 +237,8 @@ impl Residents {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use orbweaver_engine::store::KeyRange;
+    use orbweaver_engine::store::{Direction, KeyRange};
+    use std::collections::BTreeMap;
 
     const SPACE: u32 = 3;
     const HASH: u64 = 7;
@@ -259,13 +248,18 @@ mod tests {
         [TREE.1.as_slice(), &number.to_be_bytes()].concat()
     }
 
-    fn add(residents: &Residents, mark: &Mark, records: &BTreeMap<Vec<u8>, Vec<u8>>, last: u64) {
-        let records = records.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
-        residents.add((TREE, HASH), mark, records, last);
+    fn records<'r>(records: impl IntoIterator<Item = (&'r Vec<u8>, &'r Vec<u8>)>) -> ResidentRecords {
+        let mut of = ResidentRecords::with_room(0);
+        records.into_iter().for_each(|(key, value)| of.put(key, value));
+        of
+    }
+
+    fn add(residents: &Residents, mark: &Mark, of: &BTreeMap<Vec<u8>, Vec<u8>>, last: u64) {
+        residents.add((TREE, HASH), mark, records(of), last);
     }
 
     fn page(residents: &Residents, mark: &Mark, (range, direction, items): (&KeyRange, Direction, u32), last: u64) -> Option<Page> {
-        residents.page((&TREE, HASH), mark, Asked { range, direction, limit: PageLimit::items(items) }, last)
+        residents.page((&TREE, HASH), mark, (Asked { range, direction, limit: PageLimit::items(items) }, false), last)
     }
 
     fn whole(residents: &Residents, mark: &Mark, last: u64) -> Option<Page> {
@@ -286,6 +280,36 @@ mod tests {
         assert_eq!(residents.missed(HASH + (1 << 24), 0), None, "another structure");
         add(&residents, &Mark::default(), &some(), 0);
         assert_eq!(residents.missed(HASH, 0), None, "from the start again");
+    }
+
+    #[test]
+    fn what_is_read_for_the_first_time_may_be_small_and_what_was_not_is_not_tried_again() {
+        let residents = Residents::new(1 << 20);
+        assert!(residents.may_be_small(HASH));
+        assert_eq!(residents.missed(HASH, 0), None);
+        assert!(!residents.may_be_small(HASH) && residents.may_be_small(HASH + (1 << 24)));
+        add(&residents, &Mark::default(), &some(), 0);
+        assert!(residents.may_be_small(HASH), "it was small enough in the end");
+    }
+
+    #[test]
+    fn a_record_of_a_resident_is_told_in_its_state_and_a_page_of_few_records_at_once() {
+        let (residents, mark) = (Residents::new(1 << 20), Mark::default());
+        let record = |number, last| residents.record((&TREE, HASH), &mark, &key(number), last);
+        assert_eq!(record(1, 0), None);
+        let of_few = |last| {
+            let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(100) };
+            residents.page((&TREE, HASH), &mark, (asked, true), last).map(|page| page.len())
+        };
+        add(&residents, &mark, &BTreeMap::from([(key(1), b"one".to_vec())]), 4);
+        assert_eq!((record(1, 4), record(2, 4), of_few(4)), (Some(Some(Bytes::from_static(b"one"))), Some(None), Some(1)));
+        mark.begin();
+        residents.change(SPACE, HASH, &key(2), Some(b"two"));
+        assert_eq!(record(2, 4), None);
+        mark.finish(5);
+        assert_eq!((record(2, 4), record(2, 5)), (None, Some(Some(Bytes::from_static(b"two")))));
+        (3..100).for_each(|number| residents.change(SPACE, HASH, &key(number), Some(b"more")));
+        assert_eq!((of_few(5), record(99, 5)), (None, Some(Some(Bytes::from_static(b"more")))));
     }
 
     #[test]
@@ -337,8 +361,8 @@ mod tests {
             assert_eq!(page.more, expected.len() > usize::try_from(items).unwrap());
             expected.truncate(usize::try_from(items).unwrap());
             assert_eq!(page.records().collect::<Vec<_>>(), expected, "step {step}");
-            let bytes: usize = RESIDENT_BYTES + model.iter().map(|(key, value)| weight(key, value)).sum::<usize>();
-            assert_eq!(residents.shard(HASH).unwrap().lock().bytes, bytes);
+            let shard = residents.shard(HASH).unwrap().lock();
+            assert_eq!(shard.bytes, shard.residents.iter().map(|resident| resident.records.weight()).sum::<usize>());
         }
     }
 
@@ -401,7 +425,7 @@ mod tests {
         for number in 0..2000_u64 {
             let structure = (SPACE, number.to_be_bytes());
             let keys: Vec<Vec<u8>> = (0..number % 90).map(|record| [structure.1, record.to_be_bytes()].concat()).collect();
-            residents.add((structure, number << 24), &mark, keys.iter().map(|key| (key.as_slice(), [].as_slice())), 0);
+            residents.add((structure, number << 24), &mark, records(keys.iter().map(|key| (key, const { &Vec::new() }))), 0);
         }
         assert!(bytes().iter().all(|bytes| (1..=(1 << 20) / SHARDS).contains(bytes)), "{:?}", bytes());
         // One that grows pushes others out, and goes itself when it is half of its part.

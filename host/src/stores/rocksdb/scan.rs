@@ -5,6 +5,8 @@ use super::handle::{OpenKeyspace, State, View};
 use super::options::within_prefix;
 use super::question::{Asked, Question};
 use super::record_cache::RecordCache;
+use super::resident_records::ResidentRecords;
+use super::residents::SMALL;
 use super::{Db, read_error, redo};
 use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
 use rocksdb::perf::{PerfContext, PerfMetric};
@@ -69,20 +71,61 @@ impl<'db> State<'db> {
         asked: Asked<'_>,
         last: u64,
     ) -> Result<Page, StoreError> {
-        let Asked { range, direction, limit } = asked;
         let structure = question.structure(space);
         // There are as many searches as places: a page of one record is seldom asked for again.
-        let is_search = limit.max_items == 1;
-        if is_search && let Some(page) = cache.resident_page(&structure, asked, last) {
+        let is_search = asked.limit.max_items == 1;
+        if let Some(page) = cache.resident_page(&structure, (asked, !is_search), last) {
             return Ok(page);
         }
         if let Some(page) = cache.page(space, &question, last) {
             return Ok(page);
         }
-        if !is_search && let Some(page) = cache.resident_page(&structure, asked, last) {
+        if !is_search && let Some(page) = cache.resident_page(&structure, (asked, false), last) {
             cache.keep_page(space, &question, last, &page);
             return Ok(page);
         }
+        if cache.may_be_small(&structure)
+            && let Some(whole) = self.read_whole(cache, keyspace, structure, SMALL, last)?
+        {
+            let page = whole.page(asked);
+            cache.add_resident(structure, whole, last);
+            return Ok(page);
+        }
+        let (page, passed) = self.read_around_gaps(cache, keyspace, structure, asked, last)?;
+        cache.keep_page(space, &question, last, &page);
+        if let Some(limit) = cache.missed(&structure, passed)
+            && let Some(whole) = self.read_whole(cache, keyspace, structure, limit, last)?
+        {
+            cache.add_resident(structure, whole, last);
+        }
+        Ok(page)
+    }
+
+    /// All records of a structure, where they are within a limit.
+    fn read_whole(
+        &self,
+        cache: &RecordCache,
+        keyspace: &OpenKeyspace<'db>,
+        structure: Structure,
+        limit: PageLimit,
+        last: u64,
+    ) -> Result<Option<ResidentRecords>, StoreError> {
+        let asked = Asked { range: &KeyRange::prefix(&structure.1), direction: Direction::Forward, limit };
+        let (page, _) = self.read_around_gaps(cache, keyspace, structure, asked, last)?;
+        Ok((!page.more).then(|| ResidentRecords::of(&page)))
+    }
+
+    /// A page of a range within one structure from RocksDB, which goes around what is known to hold nothing; and how many dead records it has
+    /// passed.
+    fn read_around_gaps(
+        &self,
+        cache: &RecordCache,
+        keyspace: &OpenKeyspace<'db>,
+        structure: Structure,
+        asked: Asked<'_>,
+        last: u64,
+    ) -> Result<(Page, u64), StoreError> {
+        let Asked { range, direction, limit } = asked;
         let mut pieces = cache.around_gaps(&structure, range.clone(), last);
         if direction == Direction::Reverse {
             pieces.reverse();
@@ -106,28 +149,7 @@ impl<'db> State<'db> {
                 break;
             }
         }
-        let page = page.finish(more);
-        cache.keep_page(space, &question, last, &page);
-        if let Some(limit) = cache.missed(&structure, passed) {
-            self.make_resident(cache, keyspace, structure, limit, last)?;
-        }
-        Ok(page)
-    }
-
-    /// Reads a structure whole, up to a limit, and makes it resident where it is within that.
-    fn make_resident(
-        &self,
-        cache: &RecordCache,
-        keyspace: &OpenKeyspace<'db>,
-        structure: Structure,
-        limit: PageLimit,
-        last: u64,
-    ) -> Result<(), StoreError> {
-        let (range, mut whole) = (KeyRange::prefix(&structure.1), PageBuilder::new(limit));
-        if !self.add_records(keyspace, Asked { range: &range, direction: Direction::Forward, limit }, &mut whole)?.more {
-            cache.add_resident(structure, &whole.finish(false), last);
-        }
-        Ok(())
+        Ok((page.finish(more), passed))
     }
 
     /// Adds records of a range to a page, from RocksDB itself.
