@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn few_and_many_are_what_a_map_holds_that_is_changed_likewise() {
         let mut random = fastrand::Rng::with_seed(9);
-        for most in [3, 20, 70, 400] {
+        for most in [3, 20, 120, 400] {
             let (mut records, mut model) = (ResidentRecords::with_room(0), BTreeMap::<Vec<u8>, Vec<u8>>::new());
             for step in 0..3000 {
                 let name = key(random.u64(..most));
