@@ -204,11 +204,14 @@ impl<'db> State<'db> {
 
     fn get(&self, keyspace: Keyspace, key: &[u8], open: &Open) -> Result<Option<Bytes>, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
-        if let Some(known) = self.cached(keyspace, key, open.last).or_else(|| self.of_resident(keyspace, key, open)) {
+        if let Some(known) = self.cached(keyspace, key, open.last) {
             return Ok(known);
         }
         if self.are_absent(keyspace, [key], open).next() == Some(true) {
             return Ok(self.keep_absent(keyspace, key, open));
+        }
+        if let Some(known) = self.of_resident(keyspace, key, open) {
+            return Ok(known);
         }
         let Some(view) = self.view_of(keyspace, [key]) else { return Ok(None) };
         if let Some(value) = self.unwritten(keyspace, key) {
@@ -306,15 +309,8 @@ impl<'db> State<'db> {
 
     /// Reads keys of one keyspace.
     fn get_of(&self, keyspace: &OpenKeyspace<'db>, group: &mut [Unknown<'_, '_>], open: &Open) -> Result<(), StoreError> {
-        let mut unknown: Vec<&mut Unknown<'_, '_>> = Vec::with_capacity(group.len());
-        for wanted in group {
-            match self.of_resident(keyspace, wanted.1, open) {
-                Some(value) => *wanted.2 = value,
-                None => unknown.push(wanted),
-            }
-        }
-        let mut scattered = Vec::with_capacity(unknown.len());
-        for run in unknown.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
+        let mut scattered = Vec::with_capacity(group.len());
+        for run in group.chunk_by_mut(|(_, key, _), (_, next, _)| neighbours::follow_each_other(key, next)) {
             if run.len() < neighbours::LEAST || keyspace.order != Order::Bytes || keyspace.is_written_back {
                 scattered.extend(run);
                 continue;
@@ -326,12 +322,16 @@ impl<'db> State<'db> {
         }
         let are_absent: SmallVec<[bool; 64]> = self.are_absent(keyspace, scattered.iter().map(|(_, key, _)| *key), open).collect();
         let mut are_absent = are_absent.into_iter();
-        scattered.retain(|(_, key, _)| {
-            let is_absent = are_absent.next() == Some(true);
-            if is_absent {
+        scattered.retain_mut(|(_, key, slot)| {
+            if are_absent.next() == Some(true) {
                 self.keep_absent(keyspace, key, open);
+                return false;
             }
-            !is_absent
+            let resident = self.of_resident(keyspace, key, open);
+            if let Some(value) = &resident {
+                slot.clone_from(value);
+            }
+            resident.is_none()
         });
         if scattered.is_empty() {
             return Ok(());

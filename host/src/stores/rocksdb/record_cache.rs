@@ -216,9 +216,9 @@ impl RecordCache {
         self.residents.record((structure, hash), self.structures.at(hash), key, last)
     }
 
-    /// Whether a structure that is not resident is to be read whole at once, as far as it is small.
-    pub fn may_be_small(&self, structure: &Structure) -> bool {
-        self.residents.may_be_small(self.hash_of_prefix(structure.0, &structure.1))
+    /// How much of a structure that is not resident is to be read at once, see [`Residents::small`].
+    pub fn small(&self, structure: &Structure) -> Option<PageLimit> {
+        self.residents.small(self.hash_of_prefix(structure.0, &structure.1))
     }
 
     /// A scan of a structure was not known here, and RocksDB passed so many dead records. How much of the structure is to be read to

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
 /// What a resident takes beside its records.
-const RESIDENT_BYTES: usize = 128;
+const RESIDENT_BYTES: usize = 160;
 /// What a record takes in a tree, beside its key and value: its place, and two allocations.
 const TREE_BYTES: usize = 80;
 /// In one piece lie at most so many records, and bytes.
@@ -69,7 +69,7 @@ impl ResidentRecords {
 
     /// The records of a page.
     pub fn of(page: &Page) -> Self {
-        let mut records = Self::with_room(page.bytes.len() + page.len() * LENGTHS_BYTES);
+        let mut records = Self::with_room((page.bytes.len() + page.len() * LENGTHS_BYTES).min(MOST_IN_A_PIECE.1));
         page.pieces_from(0).for_each(|(key, value)| records.put(key, value));
         records
     }
@@ -113,8 +113,9 @@ impl ResidentRecords {
                 let place = place(bytes, key);
                 let added = LENGTHS_BYTES + key.len() + value.len();
                 let (most_records, most_bytes) = MOST_IN_A_PIECE;
-                if *count < most_records && bytes.len() + added <= most_bytes {
-                    *count += usize::from(place.is_empty());
+                let added_records = usize::from(place.is_empty());
+                if *count + added_records <= most_records && bytes.len() - place.len() + added <= most_bytes {
+                    *count += added_records;
                     put_in_a_piece(bytes, place, key, value);
                 } else {
                     let many = Piece { bytes, position: 0 }.map(|Lying { key, value, .. }| (key.into(), value.into()));
@@ -300,6 +301,16 @@ mod tests {
         assert!(page.push(b"a", b"1") && page.push(b"b", b""));
         let records = ResidentRecords::of(&page.finish(false));
         assert!(matches!(&records, ResidentRecords::Few { bytes, count: 2 } if bytes == b"\x01\0\x01\0a1\x01\0\0\0b"));
+    }
+
+    #[test]
+    fn a_record_that_is_replaced_needs_no_place_of_its_own() {
+        let mut records = ResidentRecords::with_room(0);
+        (0..64).for_each(|number| records.put(&key(number), b"value"));
+        records.put(&key(1), b"other");
+        assert!(records.are_few());
+        records.put(b"one more", b"");
+        assert!(!records.are_few());
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Residents: structures that are in memory whole and in their order, because they are scanned and changed in turn. A change forgets
 //! the pages of a structure, and a search in RocksDB's memtable gets slower with every version of its records that is still there: the
 //! counted tree of a sorted set that is being written has a thousand nodes, and a thousand versions of each. Commits keep a
-//! resident in step. Small structures become resident when they are scanned for the first time: a search costs RocksDB as much as some dozens of
-//! steps, and answers one question, where a resident answers all.
+//! resident in step. Small structures become resident the second time that RocksDB would have to answer a scan of them: a search costs it as much as
+//! some dozens of steps, and answers one question, where a resident answers all. The first time, a page is kept: it is all that a structure needs that is
+//! not changed.
 //!
 //! What a resident holds is of the state behind the last commit that has changed the structure; whoever reads another state, or reads
 //! while a commit is changing it, is told nothing (see [`super::record_cache`]).
 
 use super::gaps::Structure;
-use super::marks::{Flags, Mark, Marks};
+use super::marks::{Mark, Marks};
 use super::question::Asked;
 use super::resident_records::ResidentRecords;
 use bytes::Bytes;
@@ -32,12 +33,14 @@ const MAX_COST: u32 = MAX_RECORDS / RECORDS_A_SCAN;
 const RECORDS_A_SCAN: u32 = 16;
 /// Larger structures stay out.
 const MAX_RECORDS: u32 = 16 << 10;
-/// Those that hold no more than this are resident at the first try.
-pub const SMALL: PageLimit = PageLimit { max_items: 32, max_bytes: 4 << 10 };
+/// Structures of no more records and bytes than these are small, where that is a little part of a shard.
+const SMALL: PageLimit = PageLimit { max_items: 32, max_bytes: 4 << 10 };
+const SMALL_SHARE: usize = 4;
 /// One that is changed so many times for each of its records, and not scanned, goes.
 const IDLE_CHANGES: usize = 4;
-/// For so many structures misses are counted.
-const MISSED_COUNT: usize = 1 << 16;
+/// There is a place for so many bytes, within these bounds.
+const BYTES_A_PLACE: usize = 256;
+const PLACES: (usize, usize) = (1 << 12, 1 << 16);
 /// Where there is no room, the one goes that was used longest ago of so many.
 const SAMPLE: usize = 8;
 
@@ -45,10 +48,18 @@ const SAMPLE: usize = 8;
 pub struct Residents {
     shards: Vec<Mutex<Shard>>,
     shard_bytes: usize,
-    /// By the hashes of structures: whether one of them may be resident.
-    may_have: Flags,
-    /// By the hashes of structures: how many scans RocksDB had to answer.
-    missed: Box<[AtomicU32]>,
+    places: Places,
+}
+
+/// By the hashes of structures, some of which share a place.
+struct Places(Box<[Counts]>);
+
+#[derive(Default)]
+struct Counts {
+    /// How many of them are resident. Most commits learn from it that there is nothing to do.
+    residents: AtomicU32,
+    /// How many scans RocksDB had to answer.
+    missed: AtomicU32,
 }
 
 #[derive(Default)]
@@ -70,9 +81,19 @@ struct Resident {
     changes: usize,
 }
 
-/// Where misses are counted; structures of the same place are as one.
-fn missed_position(hash: u64) -> usize {
-    usize::try_from(hash >> 16).unwrap_or_default() % MISSED_COUNT
+impl Places {
+    #[expect(clippy::indexing_slicing, reason = "there are places, and the remainder is below their number")]
+    fn at(&self, hash: u64) -> &Counts {
+        &self.0[usize::try_from(hash >> 16).unwrap_or_default() % self.0.len()]
+    }
+
+    fn has_residents(&self, hash: u64) -> bool {
+        self.at(hash).residents.load(Ordering::SeqCst) > 0
+    }
+
+    fn left(&self, resident: &Resident) {
+        self.at(resident.hash).residents.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// How many tries a structure has had that was scanned so many times.
@@ -86,15 +107,21 @@ impl Shard {
         self.residents.find_mut(hash, |resident| resident.structure == *structure)
     }
 
-    fn remove(&mut self, hash: u64, structure: &Structure) {
+    fn remove(&mut self, places: &Places, hash: u64, structure: &Structure) {
         if let Ok(resident) = self.residents.find_entry(hash, |resident| resident.structure == *structure) {
-            self.bytes -= resident.remove().0.records.weight();
+            let (resident, _) = resident.remove();
+            self.bytes -= resident.records.weight();
+            places.left(&resident);
         }
     }
 
     /// Makes room, down to so many bytes.
-    fn make_room(&mut self, bytes: usize) {
+    fn make_room(&mut self, places: &Places, bytes: usize) {
         while self.bytes > bytes && !self.residents.is_empty() {
+            if self.residents.len() < self.residents.num_buckets() / 8 {
+                // So that a sample is found within a few steps.
+                self.residents.shrink_to(0, |resident| resident.hash);
+            }
             let buckets = self.residents.num_buckets();
             let around = (1..=buckets).map(|step| (self.hand + step) % buckets);
             let sample = around.filter_map(|bucket| Some((self.residents.get_bucket(bucket)?.used, bucket))).take(SAMPLE);
@@ -102,7 +129,9 @@ impl Shard {
             self.hand = sample.last().map_or(0, |(_, bucket)| *bucket);
             let oldest = sample.into_iter().min().map_or(0, |(_, bucket)| bucket);
             if let Ok(resident) = self.residents.get_bucket_entry(oldest) {
-                self.bytes -= resident.remove().0.records.weight();
+                let (resident, _) = resident.remove();
+                self.bytes -= resident.records.weight();
+                places.left(&resident);
             }
         }
     }
@@ -111,18 +140,18 @@ impl Shard {
 impl Residents {
     /// None yet; together they take at most so many bytes.
     pub fn new(bytes: usize) -> Self {
+        let places = (bytes / BYTES_A_PLACE).clamp(PLACES.0, PLACES.1);
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes: bytes / SHARDS,
-            may_have: Flags::new(),
-            missed: (0..MISSED_COUNT).map(|_| AtomicU32::new(0)).collect(),
+            places: Places((0..places).map(|_| Counts::default()).collect()),
         }
     }
 
     /// A page of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state, or has many records and
     /// only `few` are asked for.
     pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Page> {
-        if !self.may_have.is_raised(hash) {
+        if !self.places.has_residents(hash) {
             return None;
         }
         let mut shard = self.shard(hash)?.lock();
@@ -139,7 +168,7 @@ impl Residents {
 
     /// The value of a record of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state.
     pub fn record(&self, (structure, hash): (&Structure, u64), mark: &Mark, key: &[u8], last: u64) -> Option<Option<Bytes>> {
-        if !self.may_have.is_raised(hash) {
+        if !self.places.has_residents(hash) {
             return None;
         }
         let mut shard = self.shard(hash)?.lock();
@@ -149,16 +178,19 @@ impl Residents {
         Some(shard.find(hash, structure)?.records.get(key).map(Bytes::copy_from_slice))
     }
 
-    /// Whether a structure is to be read whole at once, as far as it is [`SMALL`]: where the last one under the same hash was.
-    pub fn may_be_small(&self, hash: u64) -> bool {
-        self.missed.get(missed_position(hash)).is_some_and(|missed| missed.load(Ordering::Relaxed) == 0)
+    /// How much of a structure that is not resident is to be read at once, as far as it is small: the second time that RocksDB has to answer, and
+    /// where it was not small then, not again soon.
+    pub fn small(&self, hash: u64) -> Option<PageLimit> {
+        let missed = self.places.at(hash).missed.load(Ordering::Relaxed);
+        let most = u32::try_from(self.shard_bytes / SMALL_SHARE).unwrap_or(u32::MAX);
+        (missed == 1).then_some(PageLimit { max_bytes: SMALL.max_bytes.min(most), ..SMALL })
     }
 
     /// RocksDB had to answer a scan of a structure, and passed so many dead records. How many of its live ones, and bytes, would be worth
     /// being resident, where it is time for a try.
     pub fn missed(&self, hash: u64, passed: u64) -> Option<PageLimit> {
         let cost = u32::try_from(passed / DEAD_A_SCAN).unwrap_or(u32::MAX).saturating_add(1).min(MAX_COST);
-        let before = self.missed.get(missed_position(hash))?.fetch_add(cost, Ordering::Relaxed);
+        let before = self.places.at(hash).missed.fetch_add(cost, Ordering::Relaxed);
         let after = before.wrapping_add(cost);
         (tries(before) != tries(after)).then(|| PageLimit {
             max_items: after.saturating_mul(RECORDS_A_SCAN).min(MAX_RECORDS),
@@ -171,27 +203,29 @@ impl Residents {
     pub fn add(&self, (structure, hash): (Structure, u64), mark: &Mark, records: ResidentRecords, last: u64) {
         let Some(shard) = self.shard(hash) else { return };
         let weight = records.weight();
-        let Some(room) = self.shard_bytes.checked_sub(weight) else { return };
-        let mut shard = shard.lock();
-        // Whoever changes the structure from here on sees the flag, or is seen by its mark.
-        self.may_have.raise(hash);
-        if !mark.is_unchanged_since(last) {
+        if weight > self.shard_bytes / 2 {
             return;
         }
-        shard.remove(hash, &structure);
-        shard.make_room(room);
+        let mut shard = shard.lock();
+        let place = self.places.at(hash);
+        // Whoever changes the structure from here on sees the count, or is seen by its mark.
+        place.residents.fetch_add(1, Ordering::SeqCst);
+        if !mark.is_unchanged_since(last) {
+            place.residents.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
+        shard.remove(&self.places, hash, &structure);
+        shard.make_room(&self.places, self.shard_bytes - weight);
         shard.now += 1;
         shard.bytes += weight;
         let resident = Resident { structure, hash, records, used: shard.now, changes: 0 };
         shard.residents.insert_unique(hash, resident, |resident| resident.hash);
-        if let Some(missed) = self.missed.get(missed_position(hash)) {
-            missed.store(0, Ordering::Relaxed);
-        }
+        place.missed.store(0, Ordering::Relaxed);
     }
 
     /// A commit has written a record, or deleted it. To be called before [`Mark::finish`] of the structure.
     pub fn change(&self, space: u32, hash: u64, key: &[u8], value: Option<&[u8]>) {
-        if !self.may_have.is_raised(hash) {
+        if !self.places.has_residents(hash) {
             return;
         }
         let (Some(prefix), Some(shard)) = (key.first_chunk(), self.shard(hash)) else { return };
@@ -207,23 +241,25 @@ impl Residents {
         let (after, is_idle) = (resident.records.weight(), resident.changes / IDLE_CHANGES > resident.records.count());
         shard.bytes = shard.bytes + after - before;
         if is_idle || after > self.shard_bytes / 2 {
-            shard.remove(hash, &structure);
+            shard.remove(&self.places, hash, &structure);
         }
-        shard.make_room(self.shard_bytes);
+        shard.make_room(&self.places, self.shard_bytes);
     }
 
     /// A structure is not known any more: a range of it is deleted, or a commit has failed. To be called behind [`Mark::begin`] and
     /// before [`Mark::finish`].
     pub fn forget(&self, space: u32, hash: u64, key: &[u8]) {
-        if let (true, Some(prefix), Some(shard)) = (self.may_have.is_raised(hash), key.first_chunk(), self.shard(hash)) {
-            shard.lock().remove(hash, &(space, *prefix));
+        if let (true, Some(prefix), Some(shard)) = (self.places.has_residents(hash), key.first_chunk(), self.shard(hash)) {
+            shard.lock().remove(&self.places, hash, &(space, *prefix));
         }
     }
 
     /// None is known any more.
     pub fn forget_all(&self) {
         for shard in &self.shards {
-            *shard.lock() = Shard::default();
+            let mut shard = shard.lock();
+            shard.residents.drain().for_each(|resident| self.places.left(&resident));
+            *shard = Shard::default();
         }
     }
 
@@ -283,13 +319,56 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_for_the_first_time_may_be_small_and_what_was_not_is_not_tried_again() {
+    fn a_structure_is_tried_as_a_small_one_at_its_second_miss_and_again_when_it_has_been_resident() {
         let residents = Residents::new(1 << 20);
-        assert!(residents.may_be_small(HASH));
-        assert_eq!(residents.missed(HASH, 0), None);
-        assert!(!residents.may_be_small(HASH) && residents.may_be_small(HASH + (1 << 24)));
-        add(&residents, &Mark::default(), &some(), 0);
-        assert!(residents.may_be_small(HASH), "it was small enough in the end");
+        for _ in 0..2 {
+            assert_eq!(residents.small(HASH), None);
+            assert_eq!(residents.missed(HASH, 0), None);
+            assert_eq!(residents.small(HASH).map(|small| (small.max_items, small.max_bytes)), Some((32, 4096)));
+            assert_eq!(residents.small(HASH + (1 << 24)), None, "another structure");
+            assert_eq!(residents.missed(HASH, 0), None);
+            assert_eq!(residents.small(HASH), None, "it was too large");
+            add(&residents, &Mark::default(), &some(), 0);
+        }
+        let few = Residents::new(16 << 10);
+        assert_eq!(few.missed(HASH, 0), None);
+        assert_eq!(few.small(HASH).map(|small| small.max_bytes), Some((16 << 10) / 8 / 4));
+    }
+
+    #[test]
+    fn what_takes_half_of_a_shard_is_not_made_resident_and_pushes_nothing_out() {
+        let (residents, mark) = (Residents::new(1 << 20), Mark::default());
+        add(&residents, &mark, &some(), 0);
+        let large = BTreeMap::from([(b"prefix_2".to_vec(), vec![0; 100 << 10])]);
+        residents.add(((SPACE, *b"prefix_2"), HASH), &mark, records(&large), 0);
+        assert_eq!(residents.shard(HASH).unwrap().lock().residents.len(), 1);
+        assert!(whole(&residents, &mark, 0).is_some());
+    }
+
+    #[test]
+    fn a_place_counts_those_that_are_resident() {
+        let (residents, mark) = (Residents::new(1 << 20), Mark::default());
+        let count = || residents.places.at(HASH).residents.load(Ordering::SeqCst);
+        for _ in 0..2 {
+            add(&residents, &mark, &some(), 0);
+            assert_eq!(count(), 1);
+        }
+        residents.forget(SPACE, HASH, &key(3));
+        assert_eq!(count(), 0);
+        mark.begin();
+        add(&residents, &mark, &some(), 0);
+        mark.finish(1);
+        assert_eq!(count(), 0, "it was being changed");
+        add(&residents, &mark, &some(), 1);
+        (0..1000).for_each(|_| residents.change(SPACE, HASH, &key(2), Some(b"changed")));
+        assert_eq!(count(), 0, "it went idle");
+        for number in 0..2000_u64 {
+            let of: BTreeMap<Vec<u8>, Vec<u8>> = (0..60_u32).map(|record| (key(record), vec![0; 8])).collect();
+            residents.add(((SPACE, number.to_be_bytes()), HASH), &mark, records(&of), 1);
+        }
+        assert_eq!(usize::try_from(count()).unwrap(), residents.shard(HASH).unwrap().lock().residents.len());
+        residents.forget_all();
+        assert_eq!(count(), 0);
     }
 
     #[test]

@@ -6,7 +6,6 @@ use super::options::within_prefix;
 use super::question::{Asked, Question};
 use super::record_cache::RecordCache;
 use super::resident_records::ResidentRecords;
-use super::residents::SMALL;
 use super::{Db, read_error, redo};
 use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
 use rocksdb::perf::{PerfContext, PerfMetric};
@@ -84,8 +83,8 @@ impl<'db> State<'db> {
             cache.keep_page(space, &question, last, &page);
             return Ok(page);
         }
-        if cache.may_be_small(&structure)
-            && let Some(whole) = self.read_whole(cache, keyspace, structure, SMALL, last)?
+        if let Some(small) = cache.small(&structure)
+            && let Some(whole) = self.read_whole(cache, keyspace, structure, small, last)?
         {
             let page = whole.page(asked);
             cache.add_resident(structure, whole, last);
@@ -112,7 +111,9 @@ impl<'db> State<'db> {
     ) -> Result<Option<ResidentRecords>, StoreError> {
         let asked = Asked { range: &KeyRange::prefix(&structure.1), direction: Direction::Forward, limit };
         let (page, _) = self.read_around_gaps(cache, keyspace, structure, asked, last)?;
-        Ok((!page.more).then(|| ResidentRecords::of(&page)))
+        // The last record of a page may be a large one.
+        let is_within = !page.more && u32::try_from(page.bytes.len()).is_ok_and(|bytes| bytes <= limit.max_bytes);
+        Ok(is_within.then(|| ResidentRecords::of(&page)))
     }
 
     /// A page of a range within one structure from RocksDB, which goes around what is known to hold nothing; and how many dead records it has
