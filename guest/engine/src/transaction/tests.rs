@@ -173,15 +173,25 @@ fn a_key_that_was_not_declared_cannot_be_touched() {
 }
 
 /// Random changes, then every read compared with a plain map that had the same changes.
-/// What is left of a scan, run by run, which are broken off here and there, and now and then a record alone.
-fn walk_in_runs(transaction: &mut Transaction<'_>, scan: &mut Scan, random: &mut impl FnMut(u8) -> u8) -> Vec<(Bytes, Bytes)> {
-    let mut met = Vec::new();
+/// Walks over a range run by run, which are broken off here and there, and now and then over a record alone; in between the transaction changes records on
+/// both sides, and takes some of that back. Each record that is met is the next one of the model.
+fn check_runs(
+    transaction: &mut Transaction<'_>,
+    (keyspace, keys): (Keyspace, &[Bytes]),
+    model: &mut BTreeMap<u8, &'static str>,
+    (from, to, direction): (u8, u8, Direction),
+    random: &mut impl FnMut(u8) -> u8,
+) {
+    let at = |number: u8| &keys[usize::from(number)];
+    let mut scan = Scan::new(keyspace, KeyRange::between(at(from), at(to)), direction, 1 + usize::from(random(9)));
+    let mut rest = from..to.max(from);
     loop {
+        let mut met = Vec::new();
         let mut is_broken_off = false;
-        let whole = transaction.each_run::<StoreError>(scan, |run| {
+        let whole = transaction.each_run::<StoreError>(&mut scan, |run| {
             for (key, value) in run {
                 met.push((Bytes::copy_from_slice(key), Bytes::copy_from_slice(value)));
-                is_broken_off = random(8) == 0;
+                is_broken_off = random(4) == 0;
                 if is_broken_off {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -189,10 +199,34 @@ fn walk_in_runs(transaction: &mut Transaction<'_>, scan: &mut Scan, random: &mut
             Ok(ControlFlow::Continue(()))
         });
         whole.unwrap();
-        if !is_broken_off {
-            return met;
+        if is_broken_off {
+            met.extend(transaction.next(&mut scan).unwrap());
         }
-        met.extend(transaction.next(scan).unwrap());
+        for (key, value) in met {
+            let mut ahead = model.range(rest.clone());
+            let (&number, &expected) = if direction == Direction::Forward { ahead.next() } else { ahead.next_back() }.unwrap();
+            assert_eq!((&key, value), (at(number), Bytes::from(expected)), "{direction:?}");
+            rest = if direction == Direction::Forward { number + 1..rest.end } else { rest.start..number };
+        }
+        if !is_broken_off {
+            assert_eq!(model.range(rest).next(), None, "{direction:?}");
+            return;
+        }
+        let (savepoint, before) = (transaction.savepoint(), model.clone());
+        for _ in 0..random(4) {
+            let number = random(30);
+            if random(2) == 0 {
+                transaction.put(keyspace, at(number).clone(), "on the way".into()).unwrap();
+                model.insert(number, "on the way");
+            } else {
+                transaction.delete(keyspace, at(number).clone()).unwrap();
+                model.remove(&number);
+            }
+        }
+        if random(4) == 0 {
+            transaction.undo_to(savepoint);
+            *model = before;
+        }
     }
 }
 
@@ -267,8 +301,10 @@ fn check_random_overlays(order: Order) {
             let mut scan = Scan::new(keyspace, range(from, to), direction, 1);
             let met: Vec<_> = std::iter::from_fn(|| transaction.next(&mut scan).unwrap()).collect();
             assert_eq!(met, expected, "{order:?}, {direction:?}");
-            let mut scan = Scan::new(keyspace, range(from, to), direction, 1 + usize::from(random(9)));
-            assert_eq!(walk_in_runs(&mut transaction, &mut scan, &mut random), expected, "in runs, {order:?}, {direction:?}");
+        }
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let keys: Vec<Bytes> = (0..=31).map(key).collect();
+            check_runs(&mut transaction, (keyspace, &keys), &mut model, (from, to, direction), &mut random);
         }
         transaction.commit().unwrap();
         let left: Vec<_> = store.contents()[0].1.clone();
