@@ -80,8 +80,8 @@ pub struct ServeArgs {
     /// Memory for blocks read from RocksDB's files, and for their filters: should be two bytes for each record
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache_size: ByteSize,
-    /// Memory for records, and for pages of collections, that were read lately, and for what tells which new ones are not there, in front
-    /// of RocksDB; 0B: none
+    /// Memory for records, and for pages of collections, that were read lately, for collections that are read and changed in turn, and for
+    /// what tells which new ones are not there, in front of RocksDB; 0B: none
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     record_cache: ByteSize,
     /// Memory for keys that change again and again, before they are written into RocksDB's files; 0B: none

@@ -172,7 +172,6 @@ fn a_key_that_was_not_declared_cannot_be_touched() {
     assert_eq!(transaction.touch(b"other"), Err(StoreError::ReadOnly));
 }
 
-/// Random changes, then every read compared with a plain map that had the same changes.
 /// Walks over a range run by run, which are broken off here and there, and now and then over a record alone; in between the transaction changes records on
 /// both sides, and takes some of that back. Each record that is met is the next one of the model.
 fn check_runs(
@@ -230,6 +229,7 @@ fn check_runs(
     }
 }
 
+/// Random changes, then every read compared with a plain map that had the same changes.
 fn check_random_overlays(order: Order) {
     let mut seed = 42_u64;
     let mut random = move |below: u8| {

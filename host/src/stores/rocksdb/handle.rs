@@ -327,11 +327,9 @@ impl<'db> State<'db> {
                 self.keep_absent(keyspace, key, open);
                 return false;
             }
-            let resident = self.of_resident(keyspace, key, open);
-            if let Some(value) = &resident {
-                slot.clone_from(value);
-            }
-            resident.is_none()
+            let Some(value) = self.of_resident(keyspace, key, open) else { return true };
+            **slot = value;
+            false
         });
         if scattered.is_empty() {
             return Ok(());

@@ -99,9 +99,7 @@ impl ResidentRecords {
     /// The value of a record.
     pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
         match self {
-            Self::Few { bytes, .. } => {
-                Piece { bytes, position: 0 }.find(|lying| lying.key >= key).filter(|lying| lying.key == key).map(|lying| lying.value)
-            }
+            Self::Few { bytes, .. } => at_or_behind(bytes, key).filter(|lying| lying.key == key).map(|lying| lying.value),
             Self::Many { records, .. } => records.get(key).map(|value| &**value),
         }
     }
@@ -195,10 +193,14 @@ impl ResidentRecords {
     }
 }
 
+/// The record of a key, or the first one behind it.
+fn at_or_behind<'r>(bytes: &'r [u8], key: &[u8]) -> Option<Lying<'r>> {
+    Piece { bytes, position: 0 }.find(|lying| lying.key >= key)
+}
+
 /// Where a record lies in a piece; where it would, and nothing lies, if it is not there.
 fn place(bytes: &[u8], key: &[u8]) -> Range<usize> {
-    let behind = Piece { bytes, position: 0 }.find(|lying| lying.key >= key);
-    match behind {
+    match at_or_behind(bytes, key) {
         Some(lying) if lying.key == key => lying.at,
         Some(Lying { at, .. }) => at.start..at.start,
         None => bytes.len()..bytes.len(),
