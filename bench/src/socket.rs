@@ -154,7 +154,9 @@ impl Test {
 
 /// An operation's request, each sign a random number below that of its keys, in twelve digits.
 fn arguments(operation: &Operation) -> Vec<String> {
-    let request = operation.request.replace(['#', '@'], "__rand_int__").replace('$', &"x".repeat(VALUE_BYTES));
+    // What is as it was need not be written: so values vary.
+    let value = format!("__rand_int__{}", "x".repeat(VALUE_BYTES - "__rand_int__".len()));
+    let request = operation.request.replace(['#', '@'], "__rand_int__").replace('$', &value);
     let keys = ["-r".to_owned(), operation.keys.to_string()];
     keys.into_iter().chain(request.split(' ').map(str::to_owned)).collect()
 }

@@ -8,7 +8,7 @@
 //! | `%` | the number of an element of the collection |
 //! | `&` | half of the collection's size |
 //! | `=` | the collection's size |
-//! | `$` | a value of [`VALUE_BYTES`] bytes |
+//! | `$` | a value of [`VALUE_BYTES`] bytes, which begins with the number of the run: what is as it was need not be written |
 //!
 //! Numbers have twelve digits, as redis-benchmark writes them; those of the size, which are arguments by themselves, as many as
 //! they need, because Redis takes no integers with leading zeros.
@@ -37,7 +37,11 @@ pub fn expand(template: &str, numbers: Numbers) -> Vec<u8> {
             b'%' => digits(&mut text, numbers.element),
             b'&' => text.extend_from_slice((numbers.size / 2).to_string().as_bytes()),
             b'=' => text.extend_from_slice(numbers.size.to_string().as_bytes()),
-            b'$' => text.resize(text.len() + VALUE_BYTES, b'x'),
+            b'$' => {
+                let end = text.len() + VALUE_BYTES;
+                digits(&mut text, numbers.run);
+                text.resize(end, b'x');
+            }
             byte => text.push(byte),
         }
     }
@@ -49,11 +53,12 @@ pub fn request(template: &str, numbers: Numbers) -> Vec<u8> {
     orbweaver_tests::client::encode_command(&words(template, numbers))
 }
 
-/// A command for a whole collection: `command`, and behind it `element` for each of `elements`.
+/// A command for a whole collection: `command`, and behind it `element` for each of `elements`. Its values are those of no run.
 pub fn filling(command: &str, element: &str, numbers: Numbers, elements: std::ops::Range<usize>) -> Vec<u8> {
-    let mut arguments = words(command, numbers);
+    let [command, element] = [command, element].map(|template| template.replace('$', &"x".repeat(VALUE_BYTES)));
+    let mut arguments = words(&command, numbers);
     for number in elements {
-        arguments.extend(words(element, Numbers { element: number, ..numbers }));
+        arguments.extend(words(&element, Numbers { element: number, ..numbers }));
     }
     orbweaver_tests::client::encode_command(&arguments)
 }
@@ -79,5 +84,13 @@ mod tests {
         assert_eq!(request("GET k:#", numbers), b"*2\r\n$3\r\nGET\r\n$14\r\nk:000000000007\r\n");
         let filling = filling("SADD s", "m%", numbers, 1..3);
         assert_eq!(filling, b"*4\r\n$4\r\nSADD\r\n$1\r\ns\r\n$13\r\nm000000000001\r\n$13\r\nm000000000002\r\n");
+    }
+
+    #[test]
+    fn no_run_has_the_values_of_another_one_or_of_what_was_there_before() {
+        let of = |run| expand("$", Numbers { run, ..Numbers::default() });
+        assert_eq!(of(7), [b"000000000007".as_slice(), &[b'x'; VALUE_BYTES - 12]].concat());
+        let filling = filling("SET k $", "", Numbers::default(), 0..0);
+        assert!(filling.ends_with(&[&[b'x'; VALUE_BYTES], b"\r\n".as_slice()].concat()));
     }
 }

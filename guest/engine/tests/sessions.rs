@@ -59,6 +59,16 @@ fn a_flush_that_flushes_nothing_changes_no_watched_key() {
 }
 
 #[test]
+fn a_command_that_leaves_a_record_as_it_was_is_seen_by_watch() {
+    for (first, again) in [("SET k v", "SET k v"), ("HSET k f v", "HSET k f v"), ("HSET k f v g w", "HSET k g w")] {
+        let mut engine = engine();
+        run(&mut engine, FIRST, &[first, "WATCH k", "MULTI", "TYPE k"]);
+        run(&mut engine, SECOND, &[again]);
+        assert_eq!(run(&mut engine, FIRST, &["EXEC"]), "*-1", "{again}");
+    }
+}
+
+#[test]
 fn watching_a_key_again_does_not_forget_that_it_has_changed() {
     let mut engine = engine();
     run(&mut engine, FIRST, &["WATCH k"]);

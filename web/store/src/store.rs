@@ -235,11 +235,12 @@ impl IndexedDbStore {
 
     async fn write(&self, scope: &Scope, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {
         let batch = Batch::from_bytes(batch)?;
-        if batch.is_empty() {
-            return Ok(());
-        }
         if *scope == Scope::Read {
-            return Err(StoreError::ReadOnly);
+            return if batch.is_empty() { Ok(()) } else { Err(StoreError::ReadOnly) };
+        }
+        if batch.is_empty() {
+            self.revisions.borrow_mut().committed(scope, changed);
+            return Ok(());
         }
         let ops = batch.ops_within(LIMITS)?;
         let stores = self.stores(ops.iter().map(|op| op.keyspace().0))?;

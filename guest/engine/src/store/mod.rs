@@ -203,7 +203,8 @@ pub trait Store {
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError>;
 
     /// Writes the batch, all or nothing, and ends the transaction, also on an error. `changed` holds the positions, within the
-    /// scope's keys, of those whose records the batch changes; it is empty in an exclusive transaction.
+    /// scope's keys, of those whose records were written; it is empty in an exclusive transaction. It may name some where the batch is
+    /// empty: what was written was there already.
     ///
     /// # Errors
     /// [`StoreError::Conflict`]: nothing written, run again. [`StoreError::TooLarge`]: nothing written. [`StoreError::UnknownOutcome`]:

@@ -478,7 +478,7 @@ impl Overlay {
     }
 
     /// Adds the changes to a batch: cleared ranges first, then each key once, those of a keyspace in the order of its keys, which is how
-    /// stores find their places soonest.
+    /// stores find their places soonest. What a record was read as is not put again.
     pub fn fill(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         self.lay_down();
         batch.reserve(self.changed, self.bytes);
@@ -490,8 +490,12 @@ impl Overlay {
         for layer in self.layers.iter_mut().filter(|layer| layer.changed > 0) {
             self.entries.sort(&mut layer.unsorted);
             for number in layer.sorted.iter().chain(layer.unsorted.iter().copied()) {
-                let change = self.entries.get(number).and_then(|entry| point(&self.log, entry.change?));
+                let Some(entry) = self.entries.get(number) else { continue };
+                let change = entry.change.and_then(|change| point(&self.log, change));
                 let (Some(Point { key, value, .. }), Some((keyspace, name))) = (change, self.entries.name(number)) else { continue };
+                if entry.read() == Some(value.as_ref()) && key.is_none() && !layer.is_cleared(name) {
+                    continue;
+                }
                 let key = key.as_ref().unwrap_or(name);
                 match value {
                     Some(value) => batch.put(*keyspace, key, value)?,

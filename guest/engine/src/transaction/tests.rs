@@ -1,5 +1,6 @@
 use super::*;
 use crate::store::conformance::orders::numbered;
+use crate::store::counting::{Counter, Counting};
 use crate::store::{Direction, MemoryStore, Order};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -71,6 +72,29 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
     assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "a b* c");
     transaction.undo_to(first);
     assert!(transaction.is_unchanged());
+}
+
+#[test]
+fn what_a_record_was_read_as_is_not_put_again() {
+    let (mut store, keyspace) = seeded(&["cleared", "other", "same", "unread"]);
+    let counter = Counter::default();
+    let mut store = Counting::new(store, counter.clone(), ());
+    let mut transaction = Transaction::begin(&mut store, Scope::Keys(vec!["lock".into()])).unwrap();
+    for key in ["cleared", "other", "same", "absent", "new"] {
+        transaction.get(keyspace, &key.into()).unwrap();
+    }
+    transaction.touch(b"lock").unwrap();
+    transaction.delete_range(keyspace, KeyRange::only(b"cleared")).unwrap();
+    for (key, value) in [("cleared", "stored"), ("same", "new"), ("same", "stored"), ("unread", "stored"), ("other", "new"), ("new", "new")] {
+        transaction.put(keyspace, key.into(), value.into()).unwrap();
+    }
+    transaction.delete(keyspace, "absent".into()).unwrap();
+    transaction.commit().unwrap();
+    let written = counter.take();
+    // All but "same" and "absent".
+    assert_eq!((written.puts, written.deletes, written.range_deletes), (4, 0, 1));
+    let mut transaction = Transaction::begin(&mut store, Scope::Read).unwrap();
+    assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "cleared new* other* same unread");
 }
 
 #[test]

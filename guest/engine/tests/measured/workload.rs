@@ -59,7 +59,8 @@ impl Operation {
     /// The command's arguments when it runs for the `n`th time. Strings, counters and hashes of one field are many; there is one big
     /// hash, list, set and sorted set.
     fn arguments(self, n: usize) -> String {
-        let (number, element, value) = (n % KEYS, n % ELEMENTS, "x".repeat(VALUE_BYTES));
+        // No two values are equal: what is as it was is not put.
+        let (number, element, value) = (n % KEYS, n % ELEMENTS, format!("{n:0VALUE_BYTES$}"));
         match self {
             Self::Set => format!("SET string:{number:08} {value}"),
             Self::Get => format!("GET string:{number:08}"),
@@ -68,7 +69,7 @@ impl Operation {
             Self::HGet => format!("HGET hash:{number:08} field"),
             Self::HMSet => format!("HMSET hash:{number:08}{}", several(10, |n| format!("field:{n} {value}"))),
             Self::HGetAll => "HGETALL big:hash".to_owned(),
-            Self::LPush => format!("LPUSH list {value}"),
+            Self::LPush => format!("LPUSH list {}", "x".repeat(VALUE_BYTES)),
             Self::LRange => "LRANGE big:list 0 -1".to_owned(),
             Self::LPop => "LPOP list".to_owned(),
             Self::SAdd => format!("SADD set member:{n:08}"),
@@ -95,7 +96,7 @@ impl Operation {
             Self::Get => return Self::Set.requests(0, KEYS),
             Self::HGet | Self::Del => return Self::HSet.requests(0, KEYS),
             // The first of a hash is another thing: it makes the hash.
-            Self::Incr | Self::HSet | Self::HMSet => return self.requests(0, KEYS),
+            Self::Incr | Self::HSet | Self::HMSet => return self.requests(KEYS, KEYS),
             Self::LPop => return Self::LPush.requests(0, count + 1),
             Self::Set | Self::LPush | Self::SAdd | Self::ZAdd => return self.requests(count, 1),
             Self::HGetAll => format!("HSET big:hash{}", several(ELEMENTS, |n| format!("field:{n:04} {value}"))),

@@ -180,8 +180,14 @@ impl Store for Broken {
 
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {
         let scope = self.scope.take();
-        let (Some(scope), false) = (scope, batch.is_empty()) else { return self.inner.commit(batch, changed) };
+        let Some(scope) = scope else { return self.inner.commit(batch, changed) };
         match (self.flaw, &scope) {
+            (Flaw::RevisesWhatIsWritten, _) if batch.is_empty() => {
+                self.inner.rollback();
+                Ok(())
+            }
+            // That one has begun to read only.
+            (flaw, _) if batch.is_empty() && flaw != Flaw::LosesUpdates => self.inner.commit(batch, changed),
             (Flaw::LosesUpdates, Scope::Keys(_)) => {
                 std::thread::sleep(PAUSE);
                 self.force(&scope, batch, changed)

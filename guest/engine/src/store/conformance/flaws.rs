@@ -69,6 +69,8 @@ pub enum Flaw {
     RevisionsRun,
     /// Counts a change of every key that a transaction declares.
     RevisesWhatIsDeclared,
+    /// Counts no change of keys that a transaction names which writes nothing.
+    RevisesWhatIsWritten,
     /// Is empty when it is opened again.
     ForgetsOnReopening,
 }
@@ -158,6 +160,7 @@ pub const TABLE: &[(Flaw, &[&str])] = &[
     (Flaw::EpochRuns, &["the epoch changes with exclusive commits", "the epoch stays without exclusive commits"]),
     (Flaw::RevisionsStand, &["a revision changes with its key"]),
     (Flaw::RevisionsRun, &["a revision stays without a change of its key"]),
+    (Flaw::RevisesWhatIsWritten, &["a revision changes with its key"]),
     (Flaw::RevisesWhatIsDeclared, &["a revision stays without a change of its key"]),
     (Flaw::ForgetsOnReopening, &[COMMITTED, "what is rolled back stays away"]),
 ];

@@ -48,10 +48,13 @@ pub fn epoch_stays(subject: &mut dyn Subject) -> Check {
     equal("the epoch without an exclusive commit", &epoch_of(&mut conn)?, &before)
 }
 
-/// A transaction that declares two keys and changes the first.
-fn change_first(conn: &mut Conn, changed: &Bytes, declared: &Bytes) -> Check {
+/// A transaction that declares two keys and changes the first; without a value it writes nothing, and says so nevertheless: what was put was
+/// there.
+fn change_first(conn: &mut Conn, changed: &Bytes, declared: &Bytes, value: Option<&[u8]>) -> Check {
     let mut batch = Batch::new();
-    batch.put(conn.data, changed, b"v")?;
+    if let Some(value) = value {
+        batch.put(conn.data, changed, value)?;
+    }
     conn.store.begin(&Scope::Keys(vec![changed.clone(), declared.clone()]))?;
     Ok(conn.store.commit(&batch, &[0])?)
 }
@@ -59,10 +62,11 @@ fn change_first(conn: &mut Conn, changed: &Bytes, declared: &Bytes) -> Check {
 pub fn changes(subject: &mut dyn Subject) -> Check {
     let (mut conn, mut watcher) = (Conn::open(subject)?, Conn::open(subject)?);
     let names = lock_keys();
-    for (name, next) in names.iter().zip(names.iter().cycle().skip(1)) {
+    let values = [Some(b"v".as_slice()), None].into_iter().cycle();
+    for ((name, next), value) in names.iter().zip(names.iter().cycle().skip(1)).zip(values) {
         let before = watcher.store.revisions(&names)?;
         equal("how many revisions came back", &before.len(), &names.len())?;
-        change_first(&mut conn, name, next)?;
+        change_first(&mut conn, name, next, value)?;
         let after = watcher.store.revisions(&names)?;
         watcher.begin_read()?;
         let within = watcher.store.revisions(&names)?;
@@ -80,7 +84,7 @@ pub fn stays(subject: &mut dyn Subject) -> Check {
     let mut alarms = 0_usize;
     for (name, next) in names.iter().zip(names.iter().cycle().skip(1)) {
         let before = watcher.store.revisions(std::slice::from_ref(next))?;
-        change_first(&mut conn, name, next)?;
+        change_first(&mut conn, name, next, Some(b"v"))?;
         conn.store.begin(&Scope::Keys(vec![next.clone()]))?;
         conn.store.rollback();
         alarms += usize::from(watcher.store.revisions(std::slice::from_ref(next))? != before);
