@@ -3,13 +3,15 @@
 use super::{Orbweaver, corrupt, keyspace, records, score_key};
 use crate::codec::{Flaw, Reader};
 use crate::error::{Error, Result};
-use crate::layout::ranks::{Node, RankRecords};
+use crate::layout::ranks::RankRecords;
 use crate::layout::{Cut, RecordKey, RecordRange};
 use crate::store::KeyRange;
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// Bytes of the version, which is what comes before the place in the key of a score record.
 const VERSION_BYTES: usize = 8;
+/// Bytes of the score, with which a place begins that is not empty.
+const SCORE_BYTES: usize = 8;
 
 /// `version u64 | level u8 | place`: the key of a node. A place is `ordered score u64 | member`; empty, it is before all members.
 pub fn encode_key(version: u64, level: u8, place: &[u8]) -> Bytes {
@@ -54,6 +56,14 @@ fn place_of(mut key: Vec<u8>) -> Bytes {
     key.into()
 }
 
+/// What is wrong with a record that is not one of a node.
+#[cold]
+fn flaw_of(key: &[u8], value: &[u8]) -> Error {
+    let (key_flaw, count_flaw) = (decode_key(&Bytes::copy_from_slice(key)), decode_count(&Bytes::copy_from_slice(value)));
+    let flaw = key_flaw.err().or(count_flaw.err()).unwrap_or(Flaw { offset: 0, what: "no node" });
+    corrupt(keyspace::RANK, key, flaw)
+}
+
 impl RankRecords for Orbweaver {
     fn place(&self, score: f64, member: &[u8]) -> Bytes {
         records::encode_scored(0, score, member).0.slice(VERSION_BYTES..)
@@ -78,13 +88,17 @@ impl RankRecords for Orbweaver {
         encode_count(count)
     }
 
-    fn decode(&self, level: u8, key: &Bytes, value: &Bytes) -> Result<Node> {
+    fn decode<'k>(&self, level: u8, key: &'k [u8], value: &[u8]) -> Result<(&'k [u8], u64)> {
         if level == 0 {
-            let place = records::decode_sub_key(key).map(|(_, place)| place);
-            return place.map(|place| Node { place, count: 1 }).map_err(|flaw| corrupt(keyspace::SCORE, key, flaw));
+            let place = key.get(VERSION_BYTES..).map(|place| (place, 1));
+            return place.ok_or_else(|| corrupt(keyspace::SCORE, key, Flaw { offset: 0, what: "a version is cut short" }));
         }
-        let decode = || Ok(Node { place: decode_key(key)?.2, count: decode_count(value)? });
-        decode().map_err(|flaw| corrupt(keyspace::RANK, key, flaw))
+        // As it is found mostly: only what is not is looked at in parts.
+        let place = key.get(VERSION_BYTES + 1..).filter(|place| place.is_empty() || place.len() >= SCORE_BYTES);
+        match (place, value.first_chunk()) {
+            (Some(place), Some(count)) if value.len() == count.len() => Ok((place, u64::from_be_bytes(*count))),
+            _ => Err(flaw_of(key, value)),
+        }
     }
 
     fn damaged(&self, (_, key): &RecordKey, what: &'static str) -> Error {

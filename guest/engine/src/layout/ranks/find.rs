@@ -1,13 +1,28 @@
 //! Ranks from places, and places from ranks.
+//!
+//! Who looks for a place asks each level for all that one node of the level above counts, and no less: so those who look for others ask the
+//! same, and a host that keeps answers has it.
 
-use super::{MAX_ROOT_FILL, MISSING, Node, Nodes, Tree, WRONG_COUNT};
-use crate::error::Result;
+use super::{MAX_FILL, MAX_ROOT_FILL, MISSING, Tree, WRONG_COUNT};
+use crate::error::{Error, Result};
 use crate::layout::{Cut, RecordRange};
 use crate::store::Direction;
-use crate::transaction::Transaction;
+use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
+use std::ops::ControlFlow;
 
-impl<'l> Tree<'l> {
+/// What a node counts of the level below it.
+#[derive(Debug)]
+struct Part {
+    /// Where it begins: a node of the level below begins there, too.
+    from: Bytes,
+    /// Where the next node begins.
+    to: Option<Bytes>,
+    /// How many members there are in between.
+    count: u64,
+}
+
+impl Tree<'_> {
     /// How many members stand before a cut, which is the beginning of a range or its end.
     ///
     /// # Errors
@@ -22,21 +37,23 @@ impl<'l> Tree<'l> {
 
     /// How many members stand before a place.
     fn before(&self, transaction: &mut Transaction<'_>, place: &[u8]) -> Result<u64> {
-        let (mut before, mut from) = (0_u64, Bytes::new());
+        let (mut before, mut part) = (0, self.whole());
         for level in (1..=self.set.rank_levels).rev() {
-            let (mut nodes, mut last) = self.walk_from(transaction, level, &from, Some(place), self.fanout * MAX_ROOT_FILL)?;
-            while let Some(node) = nodes.next(transaction)? {
-                before = before.saturating_add(last.count);
-                last = node;
+            part = self.descend(transaction, level, &part, &mut before, |_, next| next >= place)?;
+        }
+        let (_, here) = self.records.level(self.set.version, 0, place, None);
+        let mut members = self.scan(0, &part);
+        transaction.each_run::<Error>(&mut members, |run| {
+            for (key, _) in run {
+                if key >= here.start.as_slice() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                before = before.saturating_add(1);
             }
-            from = last.place;
-        }
-        let mut members = self.nodes(0, &from, Some(place), Direction::Forward, expected(self.fanout * 2));
-        while members.next(transaction)?.is_some() {
-            before = before.saturating_add(1);
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         if before > self.set.count {
-            return Err(self.damaged(1, &from, WRONG_COUNT));
+            return Err(self.damaged(1, &part.from, WRONG_COUNT));
         }
         Ok(before)
     }
@@ -46,35 +63,65 @@ impl<'l> Tree<'l> {
     /// # Errors
     /// Store errors; corrupt records, also where the set has no such rank.
     pub fn at_rank(&self, transaction: &mut Transaction<'_>, rank: u64) -> Result<(RecordRange, u64)> {
-        let (mut left, mut from) = (rank, Bytes::new());
+        let (mut before, mut part) = (0, self.whole());
         for level in (1..=self.set.rank_levels).rev() {
-            let about = left.checked_div(self.unit(level)).unwrap_or(0).saturating_add(2);
-            let (mut nodes, mut node) = self.walk_from(transaction, level, &from, None, about)?;
-            while node.count <= left {
-                left -= node.count;
-                node = nodes.next(transaction)?.ok_or_else(|| self.damaged(level, &node.place, WRONG_COUNT))?;
-            }
-            from = node.place;
+            part = self.descend(transaction, level, &part, &mut before, |through, _| through > rank)?;
         }
-        Ok((self.records.level(self.set.version, 0, &from, None), left))
+        let left = rank.checked_sub(before).filter(|left| *left < part.count);
+        let left = left.ok_or_else(|| self.damaged(1, &part.from, WRONG_COUNT))?;
+        Ok((self.records.level(self.set.version, 0, &part.from, None), left))
     }
 
-    /// A walk over the nodes of a level that comes behind the first one, which begins at a place: as one of the level above does.
-    fn walk_from(
+    /// Walks over the nodes of a level within a part of it, and counts in `before` the members that those have which are passed. Where it
+    /// stops is the last node, or the one at which `is_it` says so, which is told how many members there are up to its end, and the place of
+    /// the next node. Returns what that node counts.
+    fn descend(
         &self,
         transaction: &mut Transaction<'_>,
         level: u8,
-        place: &[u8],
-        to: Option<&[u8]>,
-        about: u64,
-    ) -> Result<(Nodes<'l>, Node)> {
-        let mut nodes = self.nodes(level, place, to, Direction::Forward, expected(about));
-        let first = nodes.next(transaction)?.filter(|first| first.place == place);
-        Ok((nodes, first.ok_or_else(|| self.damaged(level, place, MISSING))?))
+        part: &Part,
+        before: &mut u64,
+        is_it: impl Fn(u64, &[u8]) -> bool,
+    ) -> Result<Part> {
+        let mut nodes = self.scan(level, part);
+        let (mut found, mut to) = (None::<(Bytes, u64)>, None);
+        transaction.each_run::<Error>(&mut nodes, |run| {
+            let mut last = found.as_ref().map(|(place, count)| (place.as_ref(), *count));
+            let mut next = None;
+            for (key, value) in run {
+                let node = self.records.decode(level, key, value)?;
+                match last {
+                    None if node.0 != part.from => return Err(self.damaged(level, &part.from, MISSING)),
+                    None => {}
+                    Some((_, count)) => {
+                        let through = before.saturating_add(count);
+                        if is_it(through, node.0) {
+                            next = Some(Bytes::copy_from_slice(node.0));
+                            break;
+                        }
+                        *before = through;
+                    }
+                }
+                last = Some(node);
+            }
+            found = last.map(|(place, count)| (Bytes::copy_from_slice(place), count));
+            to = next;
+            Ok(if to.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        let (from, count) = found.ok_or_else(|| self.damaged(level, &part.from, MISSING))?;
+        Ok(Part { from, to: to.or_else(|| part.to.clone()), count })
     }
-}
 
-/// A number of records as scans expect it.
-fn expected(count: u64) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
+    /// All that there is of the highest level.
+    const fn whole(&self) -> Part {
+        Part { from: Bytes::new(), to: None, count: self.set.count }
+    }
+
+    /// A scan of a part of a level, all of it in one page where nodes have no more than they should.
+    fn scan(&self, level: u8, Part { from, to, .. }: &Part) -> Scan {
+        let (keyspace, range) = self.records.level(self.set.version, level, from, to.as_deref());
+        let most = if level == self.set.rank_levels { MAX_ROOT_FILL } else { MAX_FILL };
+        let expected = usize::try_from(self.fanout.saturating_mul(most)).unwrap_or(usize::MAX);
+        Scan::new(keyspace, range, Direction::Forward, expected)
+    }
 }

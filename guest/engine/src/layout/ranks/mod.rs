@@ -63,11 +63,11 @@ pub trait RankRecords {
     /// The value of a node's record.
     fn encode_count(&self, count: u64) -> Bytes;
 
-    /// What a record of a level stands for.
+    /// What a record of a level stands for: where the node begins, and how many members it counts.
     ///
     /// # Errors
     /// Corrupt records.
-    fn decode(&self, level: u8, key: &Bytes, value: &Bytes) -> Result<Node>;
+    fn decode<'k>(&self, level: u8, key: &'k [u8], value: &[u8]) -> Result<(&'k [u8], u64)>;
 
     /// The error for the record of a node that is not as it must be.
     fn damaged(&self, node: &RecordKey, what: &'static str) -> Error;
@@ -114,7 +114,7 @@ impl<'l> Tree<'l> {
     fn get(&self, transaction: &mut Transaction<'_>, level: u8, place: &[u8]) -> Result<Option<Node>> {
         let (keyspace, key) = self.records.node(self.set.version, level, place);
         let value = transaction.get(keyspace, &key)?;
-        value.map(|value| self.records.decode(level, &key, &value)).transpose()
+        value.map(|value| node(self.records, level, &key, &value)).transpose()
     }
 
     fn put(&self, transaction: &mut Transaction<'_>, level: u8, node: &Node) -> Result<()> {
@@ -154,6 +154,11 @@ struct Nodes<'l> {
 impl Nodes<'_> {
     fn next(&mut self, transaction: &mut Transaction<'_>) -> Result<Option<Node>> {
         let record = transaction.next(&mut self.scan)?;
-        record.map(|(key, value)| self.records.decode(self.level, &key, &value)).transpose()
+        record.map(|(key, value)| node(self.records, self.level, &key, &value)).transpose()
     }
+}
+
+/// What a record of a level stands for.
+fn node(records: &dyn RankRecords, level: u8, key: &Bytes, value: &[u8]) -> Result<Node> {
+    records.decode(level, key, value).map(|(place, count)| Node { place: key.slice_ref(place), count })
 }

@@ -14,11 +14,14 @@ use crate::layout::{Collection, Cut, KeyAt, Layout};
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;
+use std::ops::ControlFlow;
 
 /// Records that the first page of a walk of unknown length asks for.
 const FIRST_PAGE: usize = 64;
 /// As far as this from an end, and for as many members as these, a walk costs no more than a look into a tree.
 const WALKED: u64 = 128;
+/// A range between two scores may have no more members than these: it is walked before a tree is asked for its ends.
+const FEW: u64 = 32;
 
 /// The rank of a member of the set, 0 being the first in `direction`.
 ///
@@ -55,10 +58,10 @@ pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, 
 pub fn count(db: &mut Db, at: &KeyAt, set: Collection, from: &Cut, to: &Cut) -> Result<u64> {
     let records = db.layout.scores(at, &set, from, to);
     let Some(tree) = Tree::grown(db.layout, set) else { return records.count(db.transaction) };
-    let mut walk = records.walk(Direction::Forward, expected(WALKED));
-    for count in 0..WALKED {
-        if walk.next(db.transaction)?.is_none() {
-            return Ok(count);
+    if !matches!((from, to), (Cut::Edge, _) | (_, Cut::Edge)) {
+        let few = skip(db, &mut records.walk(Direction::Forward, expected(FEW)), FEW)?;
+        if few.passed < FEW {
+            return Ok(few.passed);
         }
     }
     let before = tree.position(db.transaction, from, false)?;
@@ -77,13 +80,13 @@ pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Dire
     let (mut walk, steps) = match (tree, direction) {
         (Some(tree), Direction::Forward) => {
             let (records, before) = tree.at_rank(db.transaction, rank)?;
-            let mut walk = Records::Range(records).walk(direction, expected(before.saturating_add(wanted)));
+            let mut walk = Records::Range(records).walk(direction, page(before.saturating_add(wanted)));
             skip(db, &mut walk, before)?;
             return Ok(walk);
         }
         (Some(tree), Direction::Reverse) => {
             let (records, before) = tree.at_rank(db.transaction, steps)?;
-            (Records::Range(records).walk(backwards, expected(before.saturating_add(1))), before)
+            (Records::Range(records).walk(backwards, page(before.saturating_add(1))), before)
         }
         (None, _) if rank <= steps => {
             let mut walk = all.walk(direction, expected(rank.saturating_add(wanted)));
@@ -92,7 +95,7 @@ pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Dire
         }
         (None, _) => (all.clone().walk(backwards, expected(steps.saturating_add(1))), steps),
     };
-    let Some(record) = skip(db, &mut walk, steps.saturating_add(1))? else { return Ok(all.walk(direction, expected(wanted))) };
+    let Some(record) = skip(db, &mut walk, steps.saturating_add(1))?.last else { return Ok(all.walk(direction, expected(wanted))) };
     let (score, member) = db.layout.decode_scored(&record)?;
     let part = match direction {
         Direction::Forward => db.layout.scores(at, &set, &Cut::BeforeMember(score, member), &Cut::Edge),
@@ -125,6 +128,11 @@ pub fn seek_between(
     Ok(Some((seek(db, at, set, first.saturating_add(offset), direction, wanted.min(left))?, left)))
 }
 
+/// How many records to ask for where so many will be read: no other number than for most ranks nearby, as what was asked before may be known.
+fn page(records: u64) -> usize {
+    expected(records.checked_next_multiple_of(WALKED).unwrap_or(records))
+}
+
 /// Members that come or go, with their scores and whether they come.
 pub type Changes<'m> = Vec<(f64, &'m Bytes, bool)>;
 
@@ -153,14 +161,30 @@ pub fn grown(transaction: &mut Transaction<'_>, layout: &dyn Layout, set: Collec
     Ok(tree.set)
 }
 
-/// Passes records, and returns the last one.
-fn skip(db: &mut Db, walk: &mut Walk, steps: u64) -> Result<Option<Record>> {
-    let mut last = None;
-    for _ in 0..steps {
-        let Some(record) = walk.next(db.transaction)? else { break };
-        last = Some(record);
+/// What [`skip`] has passed.
+struct Skipped {
+    passed: u64,
+    /// The last of as many as it was to pass; `None` where there were fewer.
+    last: Option<Record>,
+}
+
+/// Passes so many records, where there are as many.
+fn skip(db: &mut Db, walk: &mut Walk, steps: u64) -> Result<Skipped> {
+    let mut skipped = Skipped { passed: 0, last: None };
+    if steps == 0 {
+        return Ok(skipped);
     }
-    Ok(last)
+    walk.each_run(db.transaction, |records| {
+        for record in records {
+            skipped.passed += 1;
+            if skipped.passed == steps {
+                skipped.last = Some(record.to_record());
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(skipped)
 }
 
 /// The same rank, counted from the other end.

@@ -56,7 +56,7 @@ impl Step<'_, '_, '_> {
         while let Some((key, value)) = self.transaction.next(&mut scan)? {
             self.looked_at_one();
             match layout.decode(below, &key, &value) {
-                Ok(child) => counted = counted.saturating_add(child.count),
+                Ok((_, members)) => counted = counted.saturating_add(members),
                 Err(Error::Corrupt(_)) => {}
                 Err(error) => return Err(error),
             }
