@@ -6,6 +6,7 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result, texts};
 use crate::events::{Classes, Events};
+use crate::key_count::KeyCount;
 use crate::last_found::LastFound;
 use crate::layout::records::Records;
 use crate::layout::{Body, Catalog, Collection, Cut, KeyAt, Kind, Layout, Meta, Names, New, field_expiry, namespaces};
@@ -151,6 +152,8 @@ pub struct Db<'t, 's> {
     pub named: &'t Named<'t>,
     /// What was found under a key last.
     pub last_found: &'t mut LastFound,
+    /// How many keys there were when they were counted last.
+    pub key_count: &'t mut Option<KeyCount>,
     /// Where keys are noted that become lists or sorted sets, in that order; `None` where nobody waits for any.
     pub appeared: Option<&'t mut Vec<KeyAt>>,
 }

@@ -40,6 +40,7 @@ pub mod error;
 pub mod events;
 mod few;
 pub mod glob;
+pub mod key_count;
 pub mod last_found;
 pub mod layout;
 pub mod maintenance;

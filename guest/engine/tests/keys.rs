@@ -433,6 +433,7 @@ fn with_db<T>(work: impl FnOnce(&mut Db) -> T) -> T {
         index: 0,
         named: &Named::default(),
         last_found: &mut LastFound::default(),
+        key_count: &mut None,
         appeared: None,
     })
 }
@@ -518,4 +519,29 @@ fn a_hash_is_a_listpack_up_to_512_fields_of_64_bytes() {
             assert_eq!(encoding::encoding(db, &at, &meta), Ok(expected), "{count} fields of {length} bytes");
         }
     });
+}
+
+#[test]
+fn info_tells_of_many_keys_what_it_found_lately_and_dbsize_what_there_is() {
+    let mut client = Client::new();
+    let add = |client: &mut Client, keys: std::ops::Range<usize>| {
+        let pairs: Vec<String> = keys.map(|n| format!("key:{n} value")).collect();
+        assert_eq!(client.run(&format!("MSET {}", pairs.join(" "))), "+OK");
+    };
+    let told = |client: &mut Client| {
+        let info = client.run("INFO keyspace");
+        let count = info.split_once("keys=").and_then(|(_, rest)| rest.split(',').next()).unwrap_or("0").to_owned();
+        (count, client.run("DBSIZE"))
+    };
+    let is = |info: &str, size: &str| (info.to_owned(), size.to_owned());
+    add(&mut client, 0..9_999);
+    assert_eq!(told(&mut client), is("9999", ":9999"));
+    add(&mut client, 9_999..10_000);
+    assert_eq!(told(&mut client), is("10000", ":10000"));
+    add(&mut client, 10_000..10_001);
+    assert_eq!(told(&mut client), is("10000", ":10001"));
+    client.wait_ms(1000);
+    assert_eq!(told(&mut client), is("10001", ":10001"));
+    client.run("FLUSHALL");
+    assert_eq!(told(&mut client), is("0", ":0"));
 }

@@ -254,3 +254,16 @@ fn a_pipeline_of_one_request_reads_what_the_request_reads_alone_and_writes_each_
         assert_eq!((cost.calls, cost.records_read, cost.puts), expected, "{request}");
     }
 }
+
+#[test]
+fn keys_are_counted_once_for_all_that_ask_until_something_is_written() {
+    let mut measured = Measured::on(MemoryStore::new());
+    // And a list that is there before.
+    let pairs: Vec<String> = (0..99).map(|n| format!("key:{n} value")).collect();
+    measured.client.run(&format!("MSET {}", pairs.join(" ")));
+    let (once, _) = measured.cost_of("DBSIZE");
+    let (often, replies) = measured.cost_of(&["DBSIZE"; WIDTH].join("\r\n"));
+    assert_eq!((often.calls, often.records_read, replies), (once.calls, once.records_read, [":100"; WIDTH].join(" ")));
+    let (_, replies) = measured.cost_of("DBSIZE\r\nSET new value\r\nDBSIZE\r\nDEL key:1 new\r\nDBSIZE\r\nSELECT 1\r\nDBSIZE\r\nDBSIZE");
+    assert_eq!(replies, ":100 +OK :101 :2 :99 +OK :0 :0");
+}

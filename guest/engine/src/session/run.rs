@@ -11,6 +11,7 @@ use crate::db::{Db, Named, Versions};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::events::{Event, Events};
+use crate::key_count::KeyCount;
 use crate::last_found::LastFound;
 use crate::layout::{Catalog, KeyAt, Kind, Layout, RecordKey, lock_key};
 use crate::resp::reply::{Protocol, Reply};
@@ -213,6 +214,7 @@ impl Engine {
             clock_ms: now_ms,
             named,
             last_found,
+            key_count: None,
             waiters,
             appeared,
             served,
@@ -446,6 +448,7 @@ pub(super) struct Runner<'e, 's> {
     clock_ms: u64,
     pub(super) named: Named<'e>,
     last_found: LastFound,
+    key_count: Option<KeyCount>,
     /// Who waits: those parked by this attempt included, those that it has served as well.
     pub(super) waiters: &'e mut Waiters,
     /// Keys that have become lists or sorted sets since waiters were last served.
@@ -615,6 +618,7 @@ impl<'s> Runner<'_, 's> {
             index,
             named: &self.named,
             last_found: &mut self.last_found,
+            key_count: &mut self.key_count,
             appeared: may_wake.then_some(&mut self.appeared),
         };
         (db, &mut *self.server)

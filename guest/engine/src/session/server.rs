@@ -4,6 +4,7 @@ use super::peers::{PeerMessage, Peers, put_bytes};
 use super::pubsub::{Subscribers, Topic};
 use crate::codec::{Flaw, Reader};
 use crate::events::Classes;
+use crate::key_count::RecentStatistics;
 use crate::scan::Positions;
 use crate::settings::Settings;
 use bytes::{BufMut, Bytes};
@@ -34,6 +35,8 @@ pub struct Server {
     pub stats: Stats,
     /// Where recent SCANs and HSCANs left off.
     pub scan_positions: Positions,
+    /// What INFO has found of large dbs lately.
+    pub keys: RecentStatistics,
     /// Who has subscribed to what.
     pub subscribers: Subscribers,
     /// The other instances on the store.
@@ -67,6 +70,7 @@ impl Server {
             facts: BTreeMap::new(),
             stats: Stats::default(),
             scan_positions: Positions::default(),
+            keys: RecentStatistics::default(),
             subscribers: Subscribers::new(peers.exist()),
             peers,
             connected_clients: 0,

@@ -76,7 +76,7 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
 
 #[test]
 fn what_a_record_was_read_as_is_not_put_again() {
-    let (mut store, keyspace) = seeded(&["cleared", "other", "same", "unread"]);
+    let (store, keyspace) = seeded(&["cleared", "other", "same", "unread"]);
     let counter = Counter::default();
     let mut store = Counting::new(store, counter.clone(), ());
     let mut transaction = Transaction::begin(&mut store, Scope::Keys(vec!["lock".into()])).unwrap();

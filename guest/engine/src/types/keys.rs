@@ -4,6 +4,7 @@ use crate::db::Db;
 use crate::error::{Result, texts};
 use crate::events::Classes;
 use crate::glob;
+use crate::key_count::KeyCount;
 use crate::layout::lists::End;
 use crate::layout::records::{Record, Records};
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta, Names, field_expiry};
@@ -267,19 +268,23 @@ pub fn remove_matching(db: &mut Db, kind: Kind, pattern: &Bytes) -> Result<usize
     Ok(matching.len())
 }
 
-/// How many keys the db holds that have not expired. Walks over all of them, see [`walk`]: unlike in Redis, the time grows with
-/// the db. A stored count would be one record that every command which adds or removes a key had to change, and so no two such
-/// commands could run beside each other.
+/// How many keys the db holds that have not expired. Walks over all of them, see [`walk`], once for all commands of a group between which
+/// nothing is written: unlike in Redis, the time grows with the db ([`crate::key_count`] says why).
 ///
 /// # Errors
 /// Store errors, corrupt records.
 pub fn count(db: &mut Db) -> Result<u64> {
-    let mut count = 0;
+    let (space, generation) = (db.at(&Bytes::new())?.space, db.transaction.generation(None));
+    if let Some(known) = db.key_count.filter(|known| (known.space, known.generation) == (space, generation)) {
+        return Ok(known.keys);
+    }
+    let mut keys = 0;
     walk(db, b"", b"", &mut |_, _| {
-        count += 1;
+        keys += 1;
         ControlFlow::Continue(())
     })?;
-    Ok(count)
+    *db.key_count = Some(KeyCount { space, generation, keys });
+    Ok(keys)
 }
 
 /// Removes all keys of these dbs at once; the sweep frees their space later. For exclusive transactions.

@@ -3,6 +3,7 @@
 use crate::command::Context;
 use crate::command::connection::REDIS_VERSION;
 use crate::error::Result;
+use crate::key_count::KeyStatistics;
 use crate::layout::{KeyAt, Names};
 use crate::resp::reply::Reply;
 use crate::session::{Server, Session, Topic, Totals};
@@ -127,21 +128,20 @@ fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String
     Ok(lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// What a walk over the keys of a db finds.
-#[derive(Default)]
-struct Counts {
-    keys: u64,
-    expiring: u64,
-    ttl_sum_ms: u64,
-    /// The walk ended before the db did.
-    more: bool,
-}
-
 /// A line for each db that is not empty. `more=1` behind it says that the db holds more keys than were counted.
 fn keyspace_lines(context: &mut Context) -> Result<Vec<(String, String)>> {
     let mut lines = Vec::new();
     for (db, space) in context.db.catalog.spaces.clone().into_iter().enumerate() {
-        let Counts { keys, expiring, ttl_sum_ms, more } = count_keys(context, space)?;
+        let (epoch, now_ms) = (context.db.transaction.epoch(), context.db.clock_ms);
+        let statistics = match context.server.keys.get(space, epoch, now_ms) {
+            Some(recent) => recent,
+            None => {
+                let found = count_keys(context, space)?;
+                context.server.keys.keep(space, epoch, now_ms, found);
+                found
+            }
+        };
+        let KeyStatistics { keys, expiring, ttl_sum_ms, more } = statistics;
         if keys > 0 {
             let average_ttl_ms = ttl_sum_ms.checked_div(expiring).unwrap_or(0);
             let more = if more { ",more=1" } else { "" };
@@ -151,10 +151,10 @@ fn keyspace_lines(context: &mut Context) -> Result<Vec<(String, String)>> {
     Ok(lines)
 }
 
-fn count_keys(context: &mut Context, space: u32) -> Result<Counts> {
+fn count_keys(context: &mut Context, space: u32) -> Result<KeyStatistics> {
     let db = &mut context.db;
     let mut walk = db.layout.keys(space, None, &Names::ALL).walk(Direction::Forward, 64);
-    let mut counts = Counts::default();
+    let mut counts = KeyStatistics::default();
     while let Some(record) = walk.next(db.transaction)? {
         let (key, meta) = db.layout.decode_key(&record)?;
         if db.is_gone(&KeyAt::new(space, key), &meta)? {
