@@ -256,6 +256,16 @@ fn a_pipeline_of_one_request_reads_what_the_request_reads_alone_and_writes_each_
 }
 
 #[test]
+fn a_packed_collection_that_stays_as_it_was_is_not_put() {
+    let mut measured = Measured::packing(MemoryStore::new(), 1000);
+    measured.client.run("HSET hash field value other value");
+    for (request, puts) in [("HSET hash field value", 0), ("HSET hash field new", 1), ("HSET hash field value\r\nHSET hash field new", 0)] {
+        assert_eq!(measured.cost_of(request).0.puts, puts, "{request}");
+    }
+    assert_eq!(measured.client.run("HGETALL hash"), "*4 $5 field $3 new $5 other $5 value");
+}
+
+#[test]
 fn keys_are_counted_once_for_all_that_ask_until_something_is_written() {
     let mut measured = Measured::on(MemoryStore::new());
     // And a list that is there before.

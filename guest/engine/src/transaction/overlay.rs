@@ -493,7 +493,8 @@ impl Overlay {
                 let Some(entry) = self.entries.get(number) else { continue };
                 let change = entry.change.and_then(|change| point(&self.log, change));
                 let (Some(Point { key, value, .. }), Some((keyspace, name))) = (change, self.entries.name(number)) else { continue };
-                if entry.read() == Some(value.as_ref()) && key.is_none() && !layer.is_cleared(name) {
+                // In other orders the store may have it under another key.
+                if layer.order == Order::Bytes && entry.read() == Some(value.as_ref()) && !layer.is_cleared(name) {
                     continue;
                 }
                 let key = key.as_ref().unwrap_or(name);

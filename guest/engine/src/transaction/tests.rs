@@ -76,7 +76,7 @@ fn undo_takes_back_everything_since_the_savepoint_and_nothing_else() {
 
 #[test]
 fn what_a_record_was_read_as_is_not_put_again() {
-    let (store, keyspace) = seeded(&["cleared", "other", "same", "unread"]);
+    let (store, keyspace) = seeded(&["again", "cleared", "other", "same", "unread"]);
     let counter = Counter::default();
     let mut store = Counting::new(store, counter.clone(), ());
     let mut transaction = Transaction::begin(&mut store, Scope::Keys(vec!["lock".into()])).unwrap();
@@ -85,16 +85,24 @@ fn what_a_record_was_read_as_is_not_put_again() {
     }
     transaction.touch(b"lock").unwrap();
     transaction.delete_range(keyspace, KeyRange::only(b"cleared")).unwrap();
-    for (key, value) in [("cleared", "stored"), ("same", "new"), ("same", "stored"), ("unread", "stored"), ("other", "new"), ("new", "new")] {
+    for (key, value) in [("cleared", "stored"), ("same", "new"), ("same", "stored"), ("unread", "stored"), ("other", "new"), ("new", "new")]
+    {
         transaction.put(keyspace, key.into(), value.into()).unwrap();
     }
     transaction.delete(keyspace, "absent".into()).unwrap();
+    let savepoint = transaction.savepoint();
+    transaction.delete_range(keyspace, KeyRange::only(b"same")).unwrap();
+    transaction.undo_to(savepoint);
+    let again: Bytes = "again".into();
+    transaction.get(keyspace, &again).unwrap();
+    transaction.put(keyspace, again.clone(), "new".into()).unwrap();
+    assert!(transaction.put_again(keyspace, &again, 6, |value| value.copy_from_slice(b"stored")));
     transaction.commit().unwrap();
     let written = counter.take();
-    // All but "same" and "absent".
+    // All but "again", "same" and "absent".
     assert_eq!((written.puts, written.deletes, written.range_deletes), (4, 0, 1));
     let mut transaction = Transaction::begin(&mut store, Scope::Read).unwrap();
-    assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "cleared new* other* same unread");
+    assert_eq!(walk(&mut transaction, keyspace, KeyRange::all(), Direction::Forward), "again cleared new* other* same unread");
 }
 
 #[test]

@@ -133,11 +133,15 @@ fn keyspace_lines(context: &mut Context) -> Result<Vec<(String, String)>> {
     let mut lines = Vec::new();
     for (db, space) in context.db.catalog.spaces.clone().into_iter().enumerate() {
         let (epoch, now_ms) = (context.db.transaction.epoch(), context.db.clock_ms);
-        let statistics = match context.server.keys.get(space, epoch, now_ms) {
+        // What this transaction has changed is in none of them, and in no other one before it is committed.
+        let is_of_all = context.db.transaction.is_unchanged();
+        let statistics = match context.server.keys.get(space, epoch, now_ms).filter(|_| is_of_all) {
             Some(recent) => recent,
             None => {
                 let found = count_keys(context, space)?;
-                context.server.keys.keep(space, epoch, now_ms, found);
+                if is_of_all {
+                    context.server.keys.keep(space, epoch, now_ms, found);
+                }
                 found
             }
         };

@@ -4,7 +4,7 @@ use super::*;
 use crate::environment::{HeldEnvironment, random_below};
 use crate::layout::orbweaver::Orbweaver;
 use crate::layout::{KeyAt, Kind};
-use crate::store::{MemoryStore, Scope};
+use crate::store::{KeyRange, MemoryStore, Scope};
 use std::collections::BTreeSet;
 
 const FANOUT: u64 = 4;
@@ -64,12 +64,10 @@ impl Kept {
         if self.set.count > 0 {
             tree.update(&mut transaction, changes).unwrap();
         } else {
-            let (keyspace, range) = (tree.records.node(VERSION, 1, b"").0, crate::store::KeyRange::all());
+            let (keyspace, range) = (tree.records.node(VERSION, 1, b"").0, KeyRange::all());
             transaction.delete_range(keyspace, range).unwrap();
             tree.set.rank_levels = 0;
         }
-        self.set = tree.set;
-        transaction.commit().unwrap();
         for member in members {
             if come {
                 self.members.insert(member.clone())
@@ -77,6 +75,20 @@ impl Kept {
                 self.members.remove(member)
             };
         }
+        // Now and then also as the transaction has left them, by long runs of records and by one after the other.
+        match random_below(&mut self.random, 20) {
+            0 => assert_ranks_in(&mut transaction, &tree, &self.members),
+            1 => {
+                for level in [0, 1] {
+                    let keyspace = tree.records.level(VERSION, level, b"", None).0;
+                    transaction.delete_range(keyspace, KeyRange::between(b"\xff", b"\xff\xff")).unwrap();
+                }
+                assert_ranks_in(&mut transaction, &tree, &self.members);
+            }
+            _ => {}
+        }
+        self.set = tree.set;
+        transaction.commit().unwrap();
     }
 
     /// The nodes of each level, from the first one on.
@@ -120,22 +132,27 @@ impl Kept {
     fn assert_ranks(&mut self) {
         let tree = tree(&self.layout, self.set);
         let mut transaction = Transaction::begin(&mut self.store, Scope::Read).unwrap();
-        for (rank, (score, member)) in (0..).zip(&self.members) {
-            let cut = Cut::BeforeMember(f64::from(*score), member.clone().into());
-            assert_eq!(tree.position(&mut transaction, &cut, false), Ok(rank));
-            let ((keyspace, range), before) = tree.at_rank(&mut transaction, rank).unwrap();
-            let mut scan = Scan::new(keyspace, range, Direction::Forward, 1);
-            let found = (0..=before).filter_map(|_| transaction.next(&mut scan).unwrap()).last().unwrap().0;
-            assert!(found.ends_with(member.as_bytes()), "{rank}");
-        }
-        for score in 0..50 {
-            let count = number(self.members.iter().filter(|(own, _)| *own <= score).count());
-            assert_eq!(tree.position(&mut transaction, &Cut::Behind(f64::from(score)), true), Ok(count));
-        }
-        assert_eq!(tree.position(&mut transaction, &Cut::Behind(f64::INFINITY), false), Ok(self.set.count));
-        assert_eq!(tree.position(&mut transaction, &Cut::Edge, true), Ok(self.set.count));
-        assert_eq!(tree.position(&mut transaction, &Cut::Edge, false), Ok(0));
+        assert_ranks_in(&mut transaction, &tree, &self.members);
     }
+}
+
+fn assert_ranks_in(transaction: &mut Transaction<'_>, tree: &Tree<'_>, members: &BTreeSet<(u32, String)>) {
+    for (rank, (score, member)) in (0..).zip(members) {
+        let cut = Cut::BeforeMember(f64::from(*score), member.clone().into());
+        assert_eq!(tree.position(transaction, &cut, false), Ok(rank));
+        let ((keyspace, range), before) = tree.at_rank(transaction, rank).unwrap();
+        let mut scan = Scan::new(keyspace, range, Direction::Forward, 1);
+        let found = (0..=before).filter_map(|_| transaction.next(&mut scan).unwrap()).last().unwrap().0;
+        assert!(found.ends_with(member.as_bytes()), "{rank}");
+    }
+    for score in 0..50 {
+        let count = number(members.iter().filter(|(own, _)| *own <= score).count());
+        assert_eq!(tree.position(transaction, &Cut::Behind(f64::from(score)), true), Ok(count));
+    }
+    assert_eq!(tree.position(transaction, &Cut::Behind(f64::INFINITY), false), Ok(tree.set.count));
+    assert_eq!(tree.position(transaction, &Cut::Edge, true), Ok(tree.set.count));
+    assert_eq!(tree.position(transaction, &Cut::Edge, false), Ok(0));
+    assert!(tree.at_rank(transaction, tree.set.count).is_err());
 }
 
 #[test]
@@ -224,7 +241,7 @@ fn a_tree_is_the_same_whether_it_is_made_at_once_or_node_by_node() {
     let mut tree = tree(&kept.layout, Collection { rank_levels: 0, ..kept.set });
     let mut transaction = Transaction::begin(&mut kept.store, Scope::Exclusive).unwrap();
     let keyspace = tree.records.node(VERSION, 1, b"").0;
-    transaction.delete_range(keyspace, crate::store::KeyRange::all()).unwrap();
+    transaction.delete_range(keyspace, KeyRange::all()).unwrap();
     let mut steps = 0;
     let mut cutting = tree.wants();
     while cutting.is_some() {

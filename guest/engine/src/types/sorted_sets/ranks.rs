@@ -18,8 +18,10 @@ use std::ops::ControlFlow;
 
 /// Records that the first page of a walk of unknown length asks for.
 const FIRST_PAGE: usize = 64;
-/// As far as this from an end, and for as many members as these, a walk costs no more than a look into a tree.
+/// As far as this from an end, a walk costs no more than a look into a tree.
 const WALKED: u64 = 128;
+/// Records behind a node of a tree are asked for in multiples of these.
+const PAGE: u64 = 128;
 /// A range between two scores may have no more members than these: it is walked before a tree is asked for its ends.
 const FEW: u64 = 32;
 
@@ -58,6 +60,7 @@ pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, 
 pub fn count(db: &mut Db, at: &KeyAt, set: Collection, from: &Cut, to: &Cut) -> Result<u64> {
     let records = db.layout.scores(at, &set, from, to);
     let Some(tree) = Tree::grown(db.layout, set) else { return records.count(db.transaction) };
+    // Up to an edge there are mostly many, and only one place to look for.
     if !matches!((from, to), (Cut::Edge, _) | (_, Cut::Edge)) {
         let few = skip(db, &mut records.walk(Direction::Forward, expected(FEW)), FEW)?;
         if few.passed < FEW {
@@ -130,7 +133,7 @@ pub fn seek_between(
 
 /// How many records to ask for where so many will be read: no other number than for most ranks nearby, as what was asked before may be known.
 fn page(records: u64) -> usize {
-    expected(records.checked_next_multiple_of(WALKED).unwrap_or(records))
+    expected(records.checked_next_multiple_of(PAGE).unwrap_or(records))
 }
 
 /// Members that come or go, with their scores and whether they come.
