@@ -90,8 +90,8 @@ impl RankRecords for Orbweaver {
 
     fn decode<'k>(&self, level: u8, key: &'k [u8], value: &[u8]) -> Result<(&'k [u8], u64)> {
         if level == 0 {
-            let place = key.get(VERSION_BYTES..).map(|place| (place, 1));
-            return place.ok_or_else(|| corrupt(keyspace::SCORE, key, Flaw { offset: 0, what: "a version is cut short" }));
+            let (_, place) = records::split_sub_key(key).map_err(|flaw| corrupt(keyspace::SCORE, key, flaw))?;
+            return Ok((place, 1));
         }
         // As it is found mostly: only what is not is looked at in parts.
         let place = key.get(VERSION_BYTES + 1..).filter(|place| place.is_empty() || place.len() >= SCORE_BYTES);

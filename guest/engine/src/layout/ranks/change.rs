@@ -1,10 +1,11 @@
 //! Members that come and go: the nodes above them count on, are cut, or become one with a neighbour.
 
 use super::{MAX_FILL, Node, Tree, WRONG_COUNT, behind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::Direction;
-use crate::transaction::Transaction;
+use crate::transaction::{Scan, Transaction};
 use bytes::Bytes;
+use std::ops::ControlFlow;
 
 /// So many changes may be worth a walk over all nodes between them.
 const MANY: usize = 8;
@@ -41,6 +42,10 @@ impl Tree<'_> {
         changes.sort_unstable_by(|left, right| left.place.cmp(&right.place));
         let mut changed = Vec::new();
         self.count(transaction, self.set.rank_levels, (b"", self.set.count), &changes, &mut changed)?;
+        // Behind all reads: a scan that meets changes is slower.
+        for Changed { level, node, .. } in &changed {
+            self.put(transaction, *level, node)?;
+        }
         // Nodes are cut where nodes of the level below begin: those must be cut before.
         changed.sort_by_key(|changed| changed.level);
         let mut top_is_smaller = false;
@@ -62,8 +67,8 @@ impl Tree<'_> {
     }
 
     /// Counts changes, which are in order and behind a place, at a level and at those below it; there are about `members` from the place on.
-    /// `changed` is told the nodes that count more or fewer than before. (From the top, as a node tells how far back the search below it
-    /// has to look.)
+    /// `changed` is told the nodes that count more or fewer than before, which are still to be put. (From the top, as a node tells how far
+    /// back the search below it has to look.)
     fn count(
         &self,
         transaction: &mut Transaction<'_>,
@@ -103,21 +108,32 @@ impl Tree<'_> {
         changed: &mut Vec<Changed>,
     ) -> Result<()> {
         let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return Ok(()) };
-        let first = self.covering(transaction, level, from, &first.place)?;
-        let mut walk = self.nodes(level, &first.place, Some(&behind(&last.place)), Direction::Forward, nodes);
-        // Before any of them is changed: a walk that meets changes is slower.
-        let mut covering = Vec::with_capacity(nodes);
-        while let Some(node) = walk.next(transaction)? {
-            covering.push(node);
-        }
-        let (mut rest, mut nodes) = (changes, covering.into_iter().peekable());
-        while let Some(node) = nodes.next() {
-            let own = nodes.peek().map_or(rest.len(), |next| rest.partition_point(|change| change.place < next.place));
+        // The node that was met last, and those that cover changes, with how many.
+        let mut node = self.covering(transaction, level, from, &first.place)?;
+        let (mut rest, mut covering) = (changes, Vec::with_capacity(nodes.min(changes.len())));
+        let (keyspace, range) = self.records.level(self.set.version, level, &behind(&node.place), Some(&behind(&last.place)));
+        transaction.each_run(&mut Scan::new(keyspace, range, Direction::Forward, nodes), |run| {
+            let mut met = None;
+            for (key, value) in run {
+                let (place, count) = self.records.decode(level, key, value)?;
+                let own = rest.iter().take_while(|change| *change.place < *place).count();
+                if own > 0 {
+                    covering.push((met.map_or_else(|| node.clone(), Node::copied), own));
+                    rest = rest.get(own..).unwrap_or_default();
+                }
+                met = Some((place, count));
+            }
+            if let Some(met) = met {
+                node = Node::copied(met);
+            }
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
+        covering.push((node, rest.len()));
+        let mut rest = changes;
+        for (node, own) in covering {
             let (inside, outside) = rest.split_at(own);
             rest = outside;
-            if !inside.is_empty() {
-                self.count_in(transaction, level, node, inside, changed)?;
-            }
+            self.count_in(transaction, level, node, inside, changed)?;
         }
         Ok(())
     }
@@ -139,7 +155,6 @@ impl Tree<'_> {
         let count = count.ok_or_else(|| self.damaged(level, &node.place, WRONG_COUNT))?;
         if count != before {
             let node = Node { count, ..node };
-            self.put(transaction, level, &node)?;
             changed.push(Changed { level, node, before });
         }
         Ok(())

@@ -46,6 +46,13 @@ pub struct Node {
     pub count: u64,
 }
 
+impl Node {
+    /// Of what [`RankRecords::decode`] has lent.
+    fn copied((place, count): (&[u8], u64)) -> Self {
+        Self { place: Bytes::copy_from_slice(place), count }
+    }
+}
+
 /// The records of trees. All of them are in byte order.
 pub trait RankRecords {
     /// The place of a member.
