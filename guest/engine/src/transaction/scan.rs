@@ -140,8 +140,12 @@ impl Transaction<'_> {
         loop {
             // How many of the records that come next are as the store has them.
             let untouched = match self.ahead(scan) {
-                Ahead::Nothing if self.next_stored(scan, None)?.is_none() => return Ok(()),
-                Ahead::Nothing => usize::MAX,
+                Ahead::Nothing => {
+                    if self.next_stored(scan, None)?.is_none() {
+                        return Ok(());
+                    }
+                    usize::MAX
+                }
                 Ahead::Change(key) => {
                     let stored = self.next_stored(scan, Some(&key))?;
                     stored.map_or(0, |position| self.count_before(scan, position, &key))

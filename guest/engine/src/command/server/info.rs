@@ -131,10 +131,10 @@ fn own_lines(context: &mut Context, section: &str) -> Result<Vec<(String, String
 /// A line for each db that is not empty. `more=1` behind it says that the db holds more keys than were counted.
 fn keyspace_lines(context: &mut Context) -> Result<Vec<(String, String)>> {
     let mut lines = Vec::new();
+    let (epoch, now_ms) = (context.db.transaction.epoch(), context.db.clock_ms);
+    // What this transaction has changed is in none of them, and in no other one before it is committed.
+    let is_of_all = context.db.transaction.is_unchanged();
     for (db, space) in context.db.catalog.spaces.clone().into_iter().enumerate() {
-        let (epoch, now_ms) = (context.db.transaction.epoch(), context.db.clock_ms);
-        // What this transaction has changed is in none of them, and in no other one before it is committed.
-        let is_of_all = context.db.transaction.is_unchanged();
         let statistics = match context.server.keys.get(space, epoch, now_ms).filter(|_| is_of_all) {
             Some(recent) => recent,
             None => {
