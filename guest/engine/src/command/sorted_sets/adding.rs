@@ -101,6 +101,24 @@ pub(super) fn zadd_row(
     })
 }
 
+/// ZINCRBYs in a row.
+pub(super) fn zincrby_row(
+    context: &mut Context,
+    calls: &mut dyn Iterator<Item = &[Bytes]>,
+    reply: &mut Reply,
+    answered: &mut dyn FnMut(usize),
+) -> Result<()> {
+    let increments: Vec<Addition> =
+        calls.map(|args| addition(args, Options { increment: true, ..Options::default() })).collect::<Result<_>>()?;
+    let at = context.db.at(context.arg(1))?;
+    // Its arity leaves no room for a second member.
+    let pairs = increments.iter().flat_map(|increment| increment.pairs.as_slice()).map(|(increment, member)| (*increment, member));
+    sorted_sets::increment_each(&mut context.db, &at, pairs, |sum| {
+        reply_score(reply, Some(sum));
+        answered(reply.len());
+    })
+}
+
 /// What ZADD is to do.
 struct Addition {
     options: Options,

@@ -50,11 +50,10 @@ pub const COMMANDS: &[Command] = &[
     Group::SortedSet
         .row("zdiffstore", -4, STORE_OF_MANY, "6.2.0", "Stores the difference of sorted sets.", algebra::zdiffstore)
         .with_keys(DESTINATION_AND_KEYS),
-    Group::SortedSet.row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby).naming(Parts::Names {
-        first: 3,
-        last: 3,
-        step: 1,
-    }),
+    Group::SortedSet
+        .row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby)
+        .naming(Parts::Names { first: 3, last: 3, step: 1 })
+        .in_rows(adding::zincrby_row),
     Group::SortedSet.row("zinter", -3, READ_OF_MANY, "6.2.0", "Returns the intersection of sorted sets.", algebra::zinter).with_keys(KEYS),
     Group::SortedSet
         .row("zintercard", -3, READ_OF_MANY, "7.0.0", "Returns how many members several sorted sets have in common.", algebra::zintercard)

@@ -1,6 +1,6 @@
 //! A sorted set that is being changed: members get scores one after the other, and are written once.
 
-use super::{Added, Condition, ranks, score_of, write};
+use super::{Added, Condition, Members, SUM_IS_NAN, ranks, score_of, write};
 use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
@@ -72,6 +72,21 @@ impl<'c> Change<'c> {
             Some(_) => self.done.updated += 1,
         }
         changed.after = Some(score);
+    }
+
+    /// Adds to the score of one of the members, and returns the sum; one that is not there counts as 0. `None`, and nothing changed, where the
+    /// condition does not allow the sum.
+    pub fn increment(&mut self, member: &Bytes, increment: f64, condition: Condition) -> Result<Option<f64>> {
+        let current = self.score(member);
+        let sum = current.map_or(increment, |current| current + increment);
+        if sum.is_nan() && condition.members != Members::New {
+            return Err(SUM_IS_NAN);
+        }
+        if !condition.allows(current, sum) {
+            return Ok(None);
+        }
+        self.set(member, sum, Condition::default());
+        Ok(Some(sum))
     }
 
     /// What has been done so far.

@@ -176,17 +176,27 @@ pub fn increment(db: &mut Db, at: &KeyAt, member: &Bytes, increment: f64, condit
         return Ok(None);
     }
     let mut change = Change::of(db, at, found, [member])?;
-    let current = change.score(member);
-    let sum = current.map_or(increment, |current| current + increment);
-    if sum.is_nan() && condition.members != Members::New {
-        return Err(SUM_IS_NAN);
-    }
-    if !condition.allows(current, sum) {
-        return Ok(None);
-    }
-    change.set(member, sum, Condition::default());
+    let sum = change.increment(member, increment, condition)?;
     change.finish(db, "zincr")?;
-    Ok(Some(sum))
+    Ok(sum)
+}
+
+/// As [`increment`], without conditions, for each of `increments`, one after the other; `summed` is told each sum. All is written once.
+///
+/// # Errors
+/// As [`increment`]: then some members may be there, and the head is as before.
+pub fn increment_each<'m>(
+    db: &mut Db,
+    at: &KeyAt,
+    increments: impl Iterator<Item = (f64, &'m Bytes)> + Clone,
+    mut summed: impl FnMut(f64),
+) -> Result<()> {
+    let found = find(db, at)?;
+    let mut change = Change::of(db, at, found, increments.clone().map(|(_, member)| member))?;
+    for (increment, member) in increments {
+        change.increment(member, increment, Condition::default())?.into_iter().for_each(&mut summed);
+    }
+    change.finish(db, "zincr").map(|_| ())
 }
 
 /// Removes members, and the key with the last one. Returns how many there were; a member that comes twice counts once.
