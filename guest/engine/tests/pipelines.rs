@@ -130,7 +130,9 @@ proptest! {
 }
 
 /// What gives members scores, and what takes them away or is no sorted set.
-const ADDITIONS: [&str; 14] = [
+const ADDITIONS: [&str; 19] = [
+    "ZINCRBY @ 2 a",
+    "ZINCRBY @ -0.5 b",
     "ZADD @ 1 a",
     "ZADD @ 2 a 3 b 1 a",
     "ZADD @ CH 1 b -0 c",
@@ -142,6 +144,9 @@ const ADDITIONS: [&str; 14] = [
     "ZADD @ INCR 2 a",
     "ZADD @ NX XX 1 a",
     "ZADD @ 1 a x b",
+    "ZINCRBY @ inf a",
+    "ZINCRBY @ -inf a",
+    "ZINCRBY @ x b",
     "ZREM @ a",
     "DEL @",
     "SET @ text",
@@ -149,8 +154,8 @@ const ADDITIONS: [&str; 14] = [
 
 proptest! {
     #[test]
-    fn rows_of_zadds_leave_what_single_ones_do_whatever_is_under_their_key(
-        steps in prop::collection::vec((prop::sample::select(&ADDITIONS[..8]), 0..4_usize, prop::sample::select(ADDITIONS.as_slice())), 1..60),
+    fn rows_of_zadds_and_zincrbys_leave_what_single_ones_do_whatever_is_under_their_key(
+        steps in prop::collection::vec((prop::sample::select(&ADDITIONS[..10]), 0..4_usize, prop::sample::select(ADDITIONS.as_slice())), 1..60),
         layout in prop::sample::select(NAMES.as_slice()),
         max_batch_ops in prop::sample::select([30, u64::MAX].as_slice()),
     ) {
@@ -172,6 +177,28 @@ fn pushes_of_very_many_elements_are_committed_on_the_way_also_where_these_are_em
     let (cost, replies) = measured.cost_of(&[push.as_str(); 30].join("\r\n"));
     assert!(replies.starts_with(":15000 :30000 ") && replies.ends_with(" :450000"));
     assert!(cost.commits > 1, "{} elements in one batch", cost.puts);
+}
+
+#[test]
+fn a_row_is_one_commit_where_four_groups_of_other_requests_are_four() {
+    let commands = |one: &dyn Fn(usize) -> String| (0..1024).map(one).collect::<Vec<_>>().join("\r\n");
+    let additions = commands(&|number| format!("ZADD sorted {number} m{number}"));
+    let increments = commands(&|number| format!("ZINCRBY sorted {number} m{}", number % 700));
+    let pushes = commands(&|number| format!("RPUSH list {number}"));
+    for (commands, commits, stops) in [
+        (&additions, 1, None),
+        (&increments, 1, None),
+        (&pushes, 1, None),
+        // Somebody else's request at the end, and a store that takes little at once.
+        (&format!("{pushes}\r\nSET text x"), 2, None),
+        (&commands(&|number| format!("RPUSH list{} {number}", number % 2)), 4, None),
+        (&commands(&|number| format!("SET key{number} text")), 4, None),
+        (&additions, 4, Some(2000)),
+    ] {
+        let limits = Limits { max_batch_ops: stops.unwrap_or(u64::MAX), ..Limits::NONE };
+        let (cost, _) = Measured::on(MemoryStore::with_limits(limits)).cost_of(commands);
+        assert_eq!(cost.commits, commits, "{}, {stops:?}", &commands[..30]);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A group: the jobs that run in one transaction.
 
 use super::plan::{Job, Work};
-use super::rows::MAX_ROW_ARGS;
+use super::rows::{MAX_ROW_ARGS, are_alike};
 use crate::command::Run;
 use crate::command::flags::Flags;
 use crate::store::{Limits, Store};
@@ -14,22 +14,46 @@ const ROOMY_OPS: u64 = 4096;
 /// As many bytes.
 const ROOMY_BYTES: u64 = 16 << 20;
 
+/// A group takes so many times as many requests while they are one row: these share their reads, and what they write of the collection as
+/// a whole: above all the nodes of a [counted tree](crate::layout::ranks), most of which a few hundred members change. On stores that take
+/// much at once.
+pub const TIMES_IN_A_ROW: usize = 4;
+
 /// Jobs in their order, and how many requests they are.
 #[derive(Default)]
 pub struct Group {
     jobs: Vec<Job>,
     requests: usize,
+    /// All of them may be one row.
+    is_row: bool,
 }
 
 impl Group {
     pub fn of(job: Job) -> Self {
-        let requests = job.times();
-        Self { jobs: vec![job], requests }
+        let mut group = Self::default();
+        group.push(job);
+        group
     }
 
     pub fn push(&mut self, job: Job) {
+        self.is_row = match (self.jobs.first().map(|first| &first.work), &job.work) {
+            (None, Work::Call(call)) => matches!(call.command.run, Run::DataInRows(..)),
+            (Some(Work::Call(first)), Work::Call(call)) => self.is_row && are_alike(first, call),
+            (Some(_), Work::Again(_)) => self.is_row,
+            _ => false,
+        };
         self.requests += job.times();
         self.jobs.push(job);
+    }
+
+    /// How many more requests it takes where `limit` are a group.
+    pub fn room(&self, limit: usize, store: &dyn Store) -> usize {
+        let left = limit.saturating_sub(self.requests);
+        if left == 0 && self.is_row && is_roomy(&store.limits()) {
+            limit.saturating_mul(TIMES_IN_A_ROW).saturating_sub(self.requests)
+        } else {
+            left
+        }
     }
 
     pub fn jobs(&self) -> &[Job] {

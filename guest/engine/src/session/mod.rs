@@ -37,15 +37,15 @@ use answers::{Answers, Together};
 use blocking::Waiters;
 use bytes::{Buf, Bytes};
 use connection::Connections;
-use group::Group;
+use group::{Group, TIMES_IN_A_ROW};
 use peers::Questions;
 use plan::{Call, Job, Planned, Work};
 use pubsub::Push;
 use run::{Done, Product, Ran};
 use std::collections::BTreeMap;
 
-/// Most requests that run in one transaction.
-const MAX_GROUP: usize = 128;
+/// Most requests that run in one transaction, but for [those in a row](TIMES_IN_A_ROW).
+const MAX_GROUP: usize = 256;
 /// Lists with room for more arguments than these are not kept.
 const MAX_SPARE_ARGS: usize = 32;
 /// The replies of one group should not hold more bytes than this.
@@ -355,7 +355,7 @@ impl Engine {
                     }
                     consumed += taken;
                     input.advance(taken.min(input.len()));
-                    if group.requests() >= self.group_limit {
+                    if group.room(self.group_limit, self.store.as_ref()) == 0 {
                         self.finish(group, now_ms, answers);
                     }
                 }
@@ -364,7 +364,7 @@ impl Engine {
         if let Some(answer) = answers.at(position) {
             (answer.consumed, answer.needed) = (consumed, needed);
         }
-        if group.requests() >= self.group_limit {
+        if group.room(self.group_limit, self.store.as_ref()) == 0 {
             self.finish(group, now_ms, answers);
         }
     }
@@ -372,7 +372,7 @@ impl Engine {
     /// Takes the last job of the group, which is the request of `length` bytes that the input begins with, as often as it comes again. Returns
     /// how many bytes that is.
     fn take_again(&mut self, input: &[u8], length: usize, group: &mut Group) -> usize {
-        let room = self.group_limit.saturating_sub(group.requests());
+        let room = group.room(self.group_limit, self.store.as_ref());
         let times = group.take_again(input, length, room, self.server.wanted_events() != Classes::NONE, self.store.as_ref());
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
         times * length
@@ -486,7 +486,7 @@ impl Engine {
     fn keep_args(&mut self, job: Job) {
         if let Work::Call(Call { mut args, .. }) = job.work
             && args.capacity() <= MAX_SPARE_ARGS
-            && self.spare_args.len() < MAX_GROUP
+            && self.spare_args.len() < MAX_GROUP * TIMES_IN_A_ROW
         {
             args.clear();
             self.spare_args.push(args);

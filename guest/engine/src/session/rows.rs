@@ -11,7 +11,7 @@ use bytes::Bytes;
 const MAX_ROW_BYTES: usize = 64 << 10;
 
 /// And no more arguments than these: empty ones are records all the same, and a group is committed on the way where it has changed much.
-pub const MAX_ROW_ARGS: usize = 1024;
+pub const MAX_ROW_ARGS: usize = 4096;
 
 /// Several calls of one command on one key.
 pub struct Row<'j> {
@@ -25,10 +25,7 @@ pub struct Row<'j> {
 
 impl<'j> Row<'j> {
     fn takes(&self, call: &Call) -> bool {
-        std::ptr::eq(call, self.last)
-            || std::ptr::eq(call.command, self.first.command)
-                && (call.db, call.protocol) == (self.first.db, self.first.protocol)
-                && key(&call.args) == key(&self.first.args)
+        std::ptr::eq(call, self.last) || are_alike(self.first, call)
     }
 
     fn calls(&self) -> impl Iterator<Item = &'j Call> {
@@ -38,6 +35,13 @@ impl<'j> Row<'j> {
             std::iter::repeat_n(last, job.times())
         })
     }
+}
+
+/// Whether two calls may be in one row.
+pub fn are_alike(first: &Call, call: &Call) -> bool {
+    std::ptr::eq(call.command, first.command)
+        && (call.db, call.protocol) == (first.db, first.protocol)
+        && key(&call.args) == key(&first.args)
 }
 
 /// The call that a job makes, behind the call `last`.
