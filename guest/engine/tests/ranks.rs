@@ -62,11 +62,20 @@ fn members_that_move_in_pipelines_are_counted_as_those_that_move_alone() {
         (seed >> 33) % below
     };
     // Few of them, and so many that all nodes are walked over.
-    for length in [1, 2, 7, 20, 128, 128, 128, 400] {
+    for length in [1, 2, 7, 20, 128, 128, 128, 400, 1500] {
         let moves: Vec<(usize, usize)> = (0..length).map(|_| (random(3000), random(5000))).collect();
         let pipeline: Vec<String> = moves.iter().map(|(member, score)| format!("ZADD z {score} m{member:03}")).collect();
-        assert_eq!(client.run_bytes(&pipeline.join("\r\n")), b":0\r\n".repeat(length));
+        // And some that are added to, in a row behind them.
+        let additions: Vec<(usize, usize)> = (0..length / 2).map(|_| (random(3000), random(2000))).collect();
+        let increments = additions.iter().map(|(member, score)| format!("ZINCRBY z {score} m{member:03}"));
+        let replies = client.run_bytes(&pipeline.into_iter().chain(increments).collect::<Vec<_>>().join("\r\n"));
         moves.into_iter().for_each(|(member, score)| scores[member] = score);
+        let sums = additions.into_iter().map(|(member, score)| {
+            scores[member] += score;
+            let sum = scores[member].to_string();
+            format!("${}\r\n{sum}\r\n", sum.len())
+        });
+        assert_eq!(String::from_utf8(replies).unwrap(), ":0\r\n".repeat(length) + &sums.collect::<String>());
         assert_eq!(keeper.check(1000), Vec::<String>::new(), "{length}");
         let mut order: Vec<(usize, String)> = scores.iter().enumerate().map(|(member, &score)| (score, format!("m{member:03}"))).collect();
         order.sort();

@@ -94,10 +94,10 @@ impl Orbweaver {
         self.traps
     }
 
-    /// How much input is worth an exchange of its own where more is there, in bytes: what a call has lately run.
+    /// How much input is worth an exchange of its own where more is there, in bytes: what two calls have lately run.
     #[must_use]
     pub const fn turn_bytes(&self) -> usize {
-        self.group_bytes
+        self.group_bytes.saturating_mul(2)
     }
 
     /// How often `resp.exchange` has been called.

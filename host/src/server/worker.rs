@@ -17,7 +17,7 @@ pub const WAKER: Token = Token(usize::MAX - 1);
 
 /// Most bytes that are read from one connection in one turn, so that none keeps the others waiting.
 const TURN_BYTES_PER_CLIENT: usize = 256 << 10;
-/// Most bytes that are handed over in one call, unless a single request is larger. A call takes a hundred requests or so; what it
+/// Most bytes that are handed over in one call, unless a single request is larger. A call takes some hundred requests; what it
 /// leaves crosses again with the next one.
 const TURN_BYTES: usize = 1 << 20;
 /// How long replies may take to leave when the server stops.

@@ -1,20 +1,21 @@
 //! A group: the jobs that run in one transaction.
 
 use super::plan::{Job, Work};
-use super::rows::{MAX_ROW_ARGS, are_alike};
+use super::rows::are_alike;
 use crate::command::Run;
 use crate::command::flags::Flags;
 use crate::store::{Limits, Store};
 
-/// Equal requests that write are one job up to so many bytes of them, where a row takes their arguments. They change fewer than [`ROOMY_OPS`]
-/// records then, of fewer than [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
+/// Equal requests that write are one job up to so many bytes of them, and so many arguments. They change fewer than [`ROOMY_OPS`] records
+/// then, of fewer than [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
 const MAX_BYTES_AS_ONE: usize = 16 << 10;
-/// On stores that take so many operations at once.
-const ROOMY_OPS: u64 = 4096;
+const MAX_ARGS_AS_ONE: usize = 1024;
+/// On stores that take so many operations at once: some four for each argument of the longest row, which is run whole or not at all.
+const ROOMY_OPS: u64 = 16 << 10;
 /// As many bytes.
 const ROOMY_BYTES: u64 = 16 << 20;
 
-/// A group takes so many times as many requests while they are one row: these share their reads, and what they write of the collection as
+/// A group takes so many times as many requests while they are alike, and may be run as a row: these share their reads, and what they write of the collection as
 /// a whole: above all the nodes of a [counted tree](crate::layout::ranks), most of which a few hundred members change. On stores that take
 /// much at once.
 pub const TIMES_IN_A_ROW: usize = 4;
@@ -24,7 +25,7 @@ pub const TIMES_IN_A_ROW: usize = 4;
 pub struct Group {
     jobs: Vec<Job>,
     requests: usize,
-    /// All of them may be one row.
+    /// All of them are calls of one command on one key that has a handler for rows.
     is_row: bool,
 }
 
@@ -39,21 +40,16 @@ impl Group {
         self.is_row = match (self.jobs.first().map(|first| &first.work), &job.work) {
             (None, Work::Call(call)) => matches!(call.command.run, Run::DataInRows(..)),
             (Some(Work::Call(first)), Work::Call(call)) => self.is_row && are_alike(first, call),
-            (Some(_), Work::Again(_)) => self.is_row,
             _ => false,
         };
         self.requests += job.times();
         self.jobs.push(job);
     }
 
-    /// How many more requests it takes where `limit` are a group.
-    pub fn room(&self, limit: usize, store: &dyn Store) -> usize {
+    /// How many more requests it takes where `limit` are a group, unless they are a row.
+    pub fn room(&self, limit: usize, may_be_a_row: impl FnOnce() -> bool) -> usize {
         let left = limit.saturating_sub(self.requests);
-        if left == 0 && self.is_row && is_roomy(&store.limits()) {
-            limit.saturating_mul(TIMES_IN_A_ROW).saturating_sub(self.requests)
-        } else {
-            left
-        }
+        if left == 0 && self.is_row && may_be_a_row() { limit.saturating_mul(TIMES_IN_A_ROW).saturating_sub(self.requests) } else { left }
     }
 
     pub fn jobs(&self) -> &[Job] {
@@ -87,21 +83,23 @@ impl Group {
         let last = self.jobs.last().filter(|_| times > 0);
         let Some((last, Work::Call(call))) = last.map(|last| (last, &last.work)) else { return 0 };
         // What reads leaves nothing to commit on the way, and what runs in rows no more than its bytes. Events are told behind each job.
-        let is_one_job = !events_are_wanted
-            && match call.command.run {
-                Run::DataInRows(..) => {
-                    times * length <= MAX_BYTES_AS_ONE && times * call.args.len() <= MAX_ROW_ARGS && is_roomy(&store.limits())
-                }
-                _ => call.command.flags.has(Flags::READONLY),
-            };
-        let (of_each, jobs) = if is_one_job { (times, 1) } else { (1, times) };
-        let again = last.again(of_each);
-        self.jobs.extend(std::iter::repeat_with(|| again.again(of_each)).take(jobs));
+        let most_as_one = match call.command.run {
+            _ if events_are_wanted => 1,
+            Run::DataInRows(..) if is_roomy(&store.limits()) => {
+                (MAX_BYTES_AS_ONE / length).min(MAX_ARGS_AS_ONE / call.args.len().max(1)).max(1)
+            }
+            _ if call.command.flags.has(Flags::READONLY) => times,
+            _ => 1,
+        };
+        let again = last.again(1);
+        let firsts = (0..times).step_by(most_as_one);
+        self.jobs.extend(firsts.map(|first| again.again(most_as_one.min(times - first))));
         self.requests += times;
         times
     }
 }
 
-const fn is_roomy(limits: &Limits) -> bool {
+/// Whether a store takes the longest row.
+pub const fn is_roomy(limits: &Limits) -> bool {
     limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
 }

@@ -142,7 +142,7 @@ pub struct Engine {
     /// What other instances have said since the last call.
     heard: Vec<Bytes>,
     pub(crate) server: Server,
-    /// How many requests the next group may hold.
+    /// How many requests the next group may hold, unless they are a row.
     group_limit: usize,
     /// How many bytes a reply of the last group has taken, in the mean.
     reply_bytes: usize,
@@ -355,7 +355,7 @@ impl Engine {
                     }
                     consumed += taken;
                     input.advance(taken.min(input.len()));
-                    if group.room(self.group_limit, self.store.as_ref()) == 0 {
+                    if group.room(self.group_limit, || self.may_take_a_row()) == 0 {
                         self.finish(group, now_ms, answers);
                     }
                 }
@@ -364,7 +364,7 @@ impl Engine {
         if let Some(answer) = answers.at(position) {
             (answer.consumed, answer.needed) = (consumed, needed);
         }
-        if group.room(self.group_limit, self.store.as_ref()) == 0 {
+        if group.room(self.group_limit, || self.may_take_a_row()) == 0 {
             self.finish(group, now_ms, answers);
         }
     }
@@ -372,7 +372,7 @@ impl Engine {
     /// Takes the last job of the group, which is the request of `length` bytes that the input begins with, as often as it comes again. Returns
     /// how many bytes that is.
     fn take_again(&mut self, input: &[u8], length: usize, group: &mut Group) -> usize {
-        let room = group.room(self.group_limit, self.store.as_ref());
+        let room = group.room(self.group_limit, || self.may_take_a_row());
         let times = group.take_again(input, length, room, self.server.wanted_events() != Classes::NONE, self.store.as_ref());
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);
         times * length

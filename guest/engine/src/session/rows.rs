@@ -1,9 +1,12 @@
 //! Calls in a row: what pipelines do to one key by the same command, over and over, is run as one where the command has a handler for that.
 
+use super::Engine;
+use super::group::is_roomy;
 use super::plan::{Call, Job, Work};
 use super::run::{Done, Product, Runner};
 use crate::command::{Context, RowHandler, Run};
 use crate::error::{Error, Result};
+use crate::events::Classes;
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 
@@ -11,7 +14,9 @@ use bytes::Bytes;
 const MAX_ROW_BYTES: usize = 64 << 10;
 
 /// And no more arguments than these: empty ones are records all the same, and a group is committed on the way where it has changed much.
-pub const MAX_ROW_ARGS: usize = 4096;
+const MAX_ROW_ARGS: usize = 4096;
+/// On stores that take few operations at once: a row that is refused is run in halves.
+const MAX_SMALL_ROW_ARGS: usize = 1024;
 
 /// Several calls of one command on one key.
 pub struct Row<'j> {
@@ -57,26 +62,35 @@ fn key(args: &[Bytes]) -> Option<&Bytes> {
     args.get(1)
 }
 
+impl Engine {
+    /// Whether what comes next may be run as a long row.
+    pub(super) fn may_take_a_row(&self) -> bool {
+        let is_heard = self.server.wanted_events() != Classes::NONE || !self.waiters.is_empty() || self.server.peers.may_wait();
+        self.layout.takes_rows() && !is_heard && is_roomy(&self.store.limits())
+    }
+}
+
 impl Runner<'_, '_> {
     /// Whether nothing is to happen between the calls of a row: nobody hears of their events, and nobody waits for what they make.
     fn may_run_rows(&self) -> bool {
         self.layout.takes_rows() && !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
     }
 
-    /// The row that these jobs begin with, behind the call `last`; `None` where the first request is not like the one behind it.
-    pub(super) fn row_at_the_front_of<'j>(&self, jobs: &'j [Job], last: Option<&'j Call>) -> Option<Row<'j>> {
+    /// The row that these jobs begin with, behind the call `last`; on a store that [takes much at once](is_roomy) a long one. `None` where the first request is not like the one behind it.
+    pub(super) fn row_at_the_front_of<'j>(&self, jobs: &'j [Job], last: Option<&'j Call>, is_roomy: bool) -> Option<Row<'j>> {
         let first = call_of(jobs.first()?, last)?;
         let Run::DataInRows(_, handler) = first.command.run else { return None };
         if !self.may_run_rows() {
             return None;
         }
+        let most_args = if is_roomy { MAX_ROW_ARGS } else { MAX_SMALL_ROW_ARGS };
         let mut row = Row { handler, first, jobs: &[], last: first };
         let (mut length, mut calls, mut args, mut bytes) = (0, 0, 0, 0);
         for job in jobs {
             let Some(call) = call_of(job, Some(row.last)).filter(|call| row.takes(call)) else { break };
             args += job.times() * call.args.len();
             bytes += job.times() * call.args.iter().map(Bytes::len).sum::<usize>();
-            if (args > MAX_ROW_ARGS || bytes > MAX_ROW_BYTES) && length > 0 {
+            if (args > most_args || bytes > MAX_ROW_BYTES) && length > 0 {
                 break;
             }
             (length, calls) = (length + 1, calls + job.times());

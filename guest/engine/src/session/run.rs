@@ -2,6 +2,7 @@
 
 use super::blocking::{BlockingCall, Waiters};
 use super::connection::Connections;
+use super::group::is_roomy;
 use super::plan::{Call, Job, Watched, Work, last_call};
 use super::pubsub::Push;
 use super::{Engine, Server};
@@ -223,7 +224,13 @@ impl Engine {
         };
         runner.read_ahead(last, jobs, ahead)?;
         runner.count_blocked();
-        runner.run_jobs(last, jobs, &mut Beside { connections, catalog_before, most_ops, most_bytes }, done, reply)?;
+        runner.run_jobs(
+            last,
+            jobs,
+            &mut Beside { connections, catalog_before, most_ops, most_bytes, is_roomy: is_roomy(&limits) },
+            done,
+            reply,
+        )?;
         let Runner { transaction, served, waiters, .. } = runner;
         *memory = Some(transaction.commit_and_recycle()?);
         if !served.is_empty() {
@@ -469,6 +476,8 @@ struct Beside<'e> {
     /// How much is committed before the others go on.
     most_ops: usize,
     most_bytes: usize,
+    /// Rows may be long.
+    is_roomy: bool,
 }
 
 impl<'s> Runner<'_, 's> {
@@ -485,7 +494,7 @@ impl<'s> Runner<'_, 's> {
         while let Some((job, behind)) = rest.split_first() {
             reply.set_protocol(job.protocol);
             if one_by_one == 0
-                && let Some(row) = self.row_at_the_front_of(rest, last)
+                && let Some(row) = self.row_at_the_front_of(rest, last, beside.is_roomy)
             {
                 if matches!(job.work, Work::Again(_)) {
                     self.named.step_back();
