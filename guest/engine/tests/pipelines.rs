@@ -185,7 +185,7 @@ fn pushes_of_very_many_elements_are_committed_on_the_way_also_where_these_are_em
 }
 
 #[test]
-fn a_row_is_one_commit_where_four_groups_of_other_requests_are_four() {
+fn a_row_is_one_commit_where_eight_groups_of_other_requests_are_eight() {
     let commands = |one: &dyn Fn(usize) -> String| (0..1024).map(one).collect::<Vec<_>>().join("\r\n");
     let additions = commands(&|number| format!("ZADD sorted {number} m{number}"));
     let increments = commands(&|number| format!("ZINCRBY sorted {number} m{}", number % 700));
@@ -197,9 +197,9 @@ fn a_row_is_one_commit_where_four_groups_of_other_requests_are_four() {
         // Somebody else's request at the end, and a store that takes little at once.
         (&commands(&|_| "RPUSH list x".into()), 1, None),
         (&format!("{pushes}\r\nSET text x"), 2, None),
-        (&commands(&|number| format!("RPUSH list{} {number}", number % 2)), 4, None),
-        (&commands(&|number| format!("SET key{number} text")), 4, None),
-        (&additions, 4, Some(10_000)),
+        (&commands(&|number| format!("RPUSH list{} {number}", number % 2)), 8, None),
+        (&commands(&|number| format!("SET key{number} text")), 8, None),
+        (&additions, 8, Some(10_000)),
         (&additions, 1, Some(16 << 10)),
     ] {
         let limits = Limits { max_batch_ops: stops.unwrap_or(u64::MAX), ..Limits::NONE };

@@ -45,7 +45,7 @@ use run::{Done, Product, Ran};
 use std::collections::BTreeMap;
 
 /// Most requests that run in one transaction, but for [those in a row](TIMES_IN_A_ROW).
-const MAX_GROUP: usize = 256;
+const MAX_GROUP: usize = 128;
 /// Lists with room for more arguments than these are not kept.
 const MAX_SPARE_ARGS: usize = 32;
 /// The replies of one group should not hold more bytes than this.
