@@ -194,11 +194,12 @@ fn a_row_is_one_commit_where_eight_groups_of_other_requests_are_eight() {
         (&additions, 1, None),
         (&increments, 1, None),
         (&pushes, 1, None),
-        // Somebody else's request at the end, and a store that takes little at once.
         (&commands(&|_| "RPUSH list x".into()), 1, None),
+        // What is not like the others behind them, or among them.
         (&format!("{pushes}\r\nSET text x"), 2, None),
         (&commands(&|number| format!("RPUSH list{} {number}", number % 2)), 8, None),
         (&commands(&|number| format!("SET key{number} text")), 8, None),
+        // Stores that do not take a long row, and that just do.
         (&additions, 8, Some(10_000)),
         (&additions, 1, Some(16 << 10)),
     ] {

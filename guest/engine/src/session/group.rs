@@ -15,9 +15,9 @@ const ROOMY_OPS: u64 = 16 << 10;
 /// As many bytes.
 const ROOMY_BYTES: u64 = 16 << 20;
 
-/// A group takes so many times as many requests while they are alike, and may be run as a row: these share their reads, and what they write of the collection as
-/// a whole: above all the nodes of a [counted tree](crate::layout::ranks), most of which a few hundred members change. On stores that take
-/// much at once.
+/// A group takes so many times as many requests while they are alike and may be run as a row, on stores that take much at once. They share
+/// their reads, and what they write of the collection as a whole: above all the nodes of a [counted tree](crate::layout::ranks), most of which
+/// a few hundred members change.
 pub const TIMES_IN_A_ROW: usize = 8;
 
 /// Jobs in their order, and how many requests they are.

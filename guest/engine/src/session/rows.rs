@@ -76,7 +76,8 @@ impl Runner<'_, '_> {
         self.layout.takes_rows() && !self.events.are_wanted() && self.waiters.is_empty() && !self.server.peers.may_wait()
     }
 
-    /// The row that these jobs begin with, behind the call `last`; on a store that [takes much at once](is_roomy) a long one. `None` where the first request is not like the one behind it.
+    /// The row that these jobs begin with, behind the call `last`; on a store that [takes much at once](is_roomy) it may be long. `None` where
+    /// the first request is not like the one behind it.
     pub(super) fn row_at_the_front_of<'j>(&self, jobs: &'j [Job], last: Option<&'j Call>, is_roomy: bool) -> Option<Row<'j>> {
         let first = call_of(jobs.first()?, last)?;
         let Run::DataInRows(_, handler) = first.command.run else { return None };
