@@ -594,11 +594,11 @@ fn readers_beside_writers_see_whole_states_through_the_cache_of_records() {
     });
 }
 
-/// The keys that a scan of the structure `queue_1:` finds: all pages of a range.
-fn keys_of(handle: &mut RocksHandle, range: &KeyRange, direction: Direction, items: u32) -> Vec<Vec<u8>> {
-    let (data, mut range, mut keys) = (data(handle), range.clone(), Vec::new());
+/// The keys that a scan of a keyspace finds: all pages of a range.
+fn keys_of(handle: &mut RocksHandle, keyspace: &str, range: &KeyRange, direction: Direction, items: u32) -> Vec<Vec<u8>> {
+    let (keyspace, mut range, mut keys) = (handle.open_keyspace(keyspace, Order::Bytes).unwrap(), range.clone(), Vec::new());
     loop {
-        let page = handle.scan(data, &range, direction, PageLimit::items(items)).unwrap();
+        let page = handle.scan(keyspace, &range, direction, PageLimit::items(items)).unwrap();
         keys.extend(page.records().map(|(key, _)| key.to_vec()));
         let Some(last) = keys.last().filter(|_| page.more) else { return keys };
         match direction {
@@ -610,11 +610,18 @@ fn keys_of(handle: &mut RocksHandle, range: &KeyRange, direction: Direction, ite
 
 #[test]
 fn scans_among_many_dead_records_find_what_is_there_in_every_state() {
+    // In one all records are of structures, in the other they are taken from the front.
+    for keyspace in ["data", "expiry"] {
+        scans_find_what_is_there(keyspace);
+    }
+}
+
+fn scans_find_what_is_there(keyspace: &str) {
     let directory = tempfile::tempdir().unwrap();
     let options = RocksOptions { write_buffer_bytes: 64 << 10, durability: Durability::Os, ..RocksOptions::default() };
     let store = RocksStore::open(directory.path(), options).unwrap();
     let (mut writer, mut reader) = (store.handle(), store.handle());
-    let data = data(&mut writer);
+    let records = writer.open_keyspace(keyspace, Order::Bytes).unwrap();
     let key = |number: usize| format!("queue_1:{number:06}").into_bytes();
     let (mut model, mut old) = (BTreeSet::new(), BTreeSet::new());
     reader.begin(&Scope::Read).unwrap();
@@ -634,19 +641,22 @@ fn scans_among_many_dead_records_find_what_is_there_in_every_state() {
             model.remove(&gone);
             taken.push(gone);
         }
-        write(&mut writer, |batch| added.iter().for_each(|key| batch.put(data, key, b"v").unwrap())).unwrap();
-        write(&mut writer, |batch| taken.iter().for_each(|key| batch.delete(data, key).unwrap())).unwrap();
+        write(&mut writer, |batch| added.iter().for_each(|key| batch.put(records, key, b"v").unwrap())).unwrap();
+        write(&mut writer, |batch| taken.iter().for_each(|key| batch.delete(records, key).unwrap())).unwrap();
         let (one, other) = (key(random(30_000)), key(random(30_000)));
         let some = KeyRange::between(one.as_slice().min(&other), one.as_slice().max(&other));
         let items = u32::try_from(1 + random(40)).unwrap();
         writer.begin(&Scope::Read).unwrap();
         for (handle, expected) in [(&mut reader, &old), (&mut writer, &model)] {
-            for range in [&KeyRange::prefix(b"queue_1:"), &some] {
-                let mut within: Vec<Vec<u8>> =
-                    expected.iter().filter(|key| **key >= range.start && Some(*key) < range.end.as_ref()).cloned().collect();
-                assert_eq!(keys_of(handle, range, Direction::Forward, items), within, "step {step}");
+            for range in [&KeyRange::prefix(b"queue_1:"), &KeyRange::all(), &some] {
+                let mut within: Vec<Vec<u8>> = expected
+                    .iter()
+                    .filter(|key| **key >= range.start && range.end.as_ref().is_none_or(|end| *key < end))
+                    .cloned()
+                    .collect();
+                assert_eq!(keys_of(handle, keyspace, range, Direction::Forward, items), within, "{keyspace}, step {step}");
                 within.reverse();
-                assert_eq!(keys_of(handle, range, Direction::Reverse, items), within, "step {step}, backwards");
+                assert_eq!(keys_of(handle, keyspace, range, Direction::Reverse, items), within, "{keyspace}, step {step}, backwards");
             }
         }
         writer.rollback();
@@ -656,6 +666,51 @@ fn scans_among_many_dead_records_find_what_is_there_in_every_state() {
             old.clone_from(&model);
         }
     }
+}
+
+#[test]
+fn what_is_taken_from_the_front_of_the_expiries_is_not_walked_over_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    let expiry = handle.open_keyspace("expiry", Order::Bytes).unwrap();
+    let key = |number: u32| number.to_be_bytes();
+    write(&mut handle, |batch| (0..5000).for_each(|number| batch.put(expiry, &key(number), b"").unwrap())).unwrap();
+    write(&mut handle, |batch| (0..4000).for_each(|number| batch.delete(expiry, &key(number)).unwrap())).unwrap();
+    let deletes_passed = || PerfContext::default().metric(PerfMetric::InternalDeleteSkippedCount);
+    let first = |handle: &mut RocksHandle| {
+        let before = deletes_passed();
+        handle.begin(&Scope::Read).unwrap();
+        let page = handle.scan(expiry, &KeyRange::all(), Direction::Forward, PageLimit::items(10)).unwrap();
+        handle.rollback();
+        (page.records().next().unwrap().0.to_vec(), deletes_passed() - before)
+    };
+    assert_eq!(first(&mut handle), (key(4000).to_vec(), 4000));
+    assert_eq!(first(&mut handle), (key(4000).to_vec(), 0));
+    // What is put there is found, also by who has read that there was nothing.
+    write(&mut handle, |batch| batch.put(expiry, &key(1234), b"").unwrap()).unwrap();
+    let (found, passed) = first(&mut handle);
+    assert!(found == key(1234) && passed < 10, "{found:?}, {passed} dead records");
+}
+
+#[test]
+fn files_that_hold_deletes_are_left_alone_where_nobody_scans() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let mut handle = store.handle();
+    let data = data(&mut handle);
+    for round in 0..5_u32 {
+        let key = |number: u32| [b"queue_1:".as_slice(), &(round * 1000 + number).to_be_bytes()].concat();
+        write(&mut handle, |batch| (0..1000).for_each(|number| batch.put(data, &key(number), b"v").unwrap())).unwrap();
+        store.flush().unwrap();
+        write(&mut handle, |batch| (0..1000).for_each(|number| batch.delete(data, &key(number)).unwrap())).unwrap();
+        store.flush().unwrap();
+    }
+    // A compaction would begin at once.
+    std::thread::sleep(Duration::from_millis(500));
+    let is_table = |path: &Path| path.extension().is_some_and(|extension| extension == "sst");
+    let tables = std::fs::read_dir(directory.path()).unwrap().filter(|entry| is_table(&entry.as_ref().unwrap().path())).count();
+    assert!(tables >= 10, "{tables} files");
 }
 
 #[test]

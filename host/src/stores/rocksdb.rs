@@ -65,7 +65,7 @@ type Db = DBWithThreadMode<MultiThreaded>;
 const LIMITS: Limits =
     Limits { max_key_bytes: 8 << 20, max_value_bytes: 3 << 30, max_batch_ops: 0xffff_ffff, max_batch_bytes: 0xf000_0000, read_only: false };
 
-/// How often ranges that were deleted are looked at.
+/// How often what may be compacted early is looked at.
 const RECLAIM_PERIOD: Duration = Duration::from_millis(500);
 
 /// An open database. Clones share it; it closes with the last of them and of the handles.
@@ -102,7 +102,7 @@ struct Shared {
     /// Why nothing is written any more, once the outcome of a write is unknown.
     poison: OnceLock<String>,
     syncs: AtomicU64,
-    deleted: reclaim::Queue,
+    reclaim: reclaim::Queue,
 }
 
 impl RocksStore {
@@ -141,7 +141,7 @@ impl RocksStore {
             creating: Mutex::new(()),
             poison: OnceLock::new(),
             syncs: AtomicU64::new(0),
-            deleted: reclaim::Queue::default(),
+            reclaim: reclaim::Queue::default(),
         });
         let background = start_background(&shared).map_err(|error| StoreError::Io(format!("no thread for the store: {error}")))?;
         Ok(Self { inner: Arc::new(Inner { shared, background }) })
@@ -215,7 +215,7 @@ fn start_background(shared: &Arc<Shared>) -> io::Result<Vec<Background>> {
         background.push(Background::every("orbweaver-sync", Duration::from_secs(1), move || shared.sync())?);
     }
     let shared = Arc::clone(shared);
-    let reclaim = move || shared.deleted.work(&shared.databases, shared.options.reclaim_bytes);
+    let reclaim = move || shared.reclaim.work(&shared.databases, shared.options.reclaim_bytes);
     background.push(Background::every("orbweaver-reclaim", RECLAIM_PERIOD, reclaim)?);
     Ok(background)
 }

@@ -233,10 +233,16 @@ impl PageBuilder {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(records * 2), limit }
     }
 
+    /// How many records the page has.
+    #[must_use]
+    pub const fn items(&self) -> usize {
+        self.ends.len() / 2
+    }
+
     /// Whether the page takes no further record.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let items = u32::try_from(self.ends.len() / 2).unwrap_or(u32::MAX);
+        let items = u32::try_from(self.items()).unwrap_or(u32::MAX);
         let bytes = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         items > 0 && (items >= self.limit.max_items || bytes >= self.limit.max_bytes)
     }

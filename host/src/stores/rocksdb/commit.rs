@@ -4,8 +4,9 @@ use super::database::Database;
 use super::handle::{Kind, Open, OpenKeyspace, State, last_committed_key};
 use super::journal::{self, Part};
 use super::late::LateWriter;
+use super::options::Scanned;
 use super::raw_batch::RawBatch;
-use super::reclaim::Deleted;
+use super::reclaim::Stretch;
 use super::record_cache::{Change, Changing};
 use super::write_back::MANY_HEADS;
 use super::{LIMITS, Shared};
@@ -23,7 +24,7 @@ struct Writes<'b> {
     heads: RawBatch,
     /// Whether heads are apart: not where a range of them is deleted.
     apart: bool,
-    deleted: Vec<Deleted>,
+    deleted: Vec<Stretch>,
     /// Not by their keys alone.
     deletes_ranges: bool,
     /// For the cache of records.
@@ -69,7 +70,7 @@ impl State<'_> {
         }
         drop(publishing);
         written?;
-        shared.deleted.add(writes.deleted);
+        shared.reclaim.add_deleted(writes.deleted);
         Ok(())
     }
 
@@ -138,7 +139,7 @@ impl State<'_> {
             // Where nothing has been put, there is nothing to delete.
             let (Some(family), Some(out)) = (&keyspace.family, writes.batches.get_mut(keyspace.database)) else { continue };
             if let Some(space) = keyspace.cached {
-                writes.changes.push(change(space, keyspace.filter_prefix.is_some(), &op));
+                writes.changes.push(change(space, keyspace.scanned, &op));
             }
             let family = family.number;
             let out = if apart && keyspace.is_written_back { &mut writes.heads } else { out };
@@ -155,7 +156,7 @@ impl State<'_> {
                     if !end.is_empty() && (start.is_empty() || keyspace.order.compare(start, end).is_lt()) {
                         out.delete_range(family, start, end);
                         let (database, family) = (keyspace.database, keyspace.family_name.clone());
-                        writes.deleted.push(Deleted { database, family, start: start.to_vec(), end: end.to_vec() });
+                        writes.deleted.push(Stretch { database, family, start: start.to_vec(), end: Some(end.to_vec()) });
                     }
                     if let Some(last) = last.filter(|last| start.is_empty() || keyspace.order.compare(start, last).is_le()) {
                         out.delete(family, &last);
@@ -268,7 +269,7 @@ pub fn finish_interrupted(store: &Path, databases: &[Database], read_only: bool)
 }
 
 /// What an operation is for the cache of records.
-fn change<'b>(space: u32, scanned: bool, op: &BatchOp<'b>) -> Change<'b> {
+fn change<'b>(space: u32, scanned: Scanned, op: &BatchOp<'b>) -> Change<'b> {
     match *op {
         BatchOp::Put { key, value, .. } => Change::Record { space, scanned, key, value: Some(value) },
         BatchOp::Delete { key, .. } => Change::Record { space, scanned, key, value: None },

@@ -15,8 +15,11 @@ const MAX_GAPS: usize = 8;
 /// Between longer keys no gap is kept.
 const MAX_KEY_BYTES: usize = 1 << 10;
 
-/// A structure: its keyspace, and the first bytes of its keys.
+/// A structure: its keyspace, and the first bytes of its keys; [`WHOLE`] where all of the keyspace is one.
 pub type Structure = (u32, [u8; PREFIX_BYTES]);
+
+/// The name of all records of a keyspace.
+pub const WHOLE: [u8; PREFIX_BYTES] = [0; PREFIX_BYTES];
 
 /// The gaps of one store.
 pub struct Gaps {
@@ -110,13 +113,12 @@ impl Gaps {
     }
 
     /// A record is about to be put under a key. To be called behind [`Mark::begin`] of the structure.
-    pub fn put(&self, space: u32, hash: u64, key: &[u8]) {
+    pub fn put(&self, structure: &Structure, hash: u64, key: &[u8]) {
         if !self.may_have.is_raised(hash) {
             return;
         }
-        let Some(prefix) = key.first_chunk() else { return };
         let mut known = self.known.lock();
-        let Some(gaps) = known.get_mut(&(space, *prefix)) else { return };
+        let Some(gaps) = known.get_mut(structure) else { return };
         let Some(at) = gaps.iter().position(|gap| gap.holds(key)) else { return };
         let Gap { start, end, since } = gaps.remove(at);
         if key.len() >= MAX_KEY_BYTES {
@@ -208,7 +210,7 @@ mod tests {
             let (one, other) = (random(200), random(200));
             match random(4) {
                 0 => {
-                    gaps.put(QUEUE.0, 7, &key(one));
+                    gaps.put(&QUEUE, 7, &key(one));
                     records.insert(key(one));
                 }
                 1 => drop(records.pop_first()),

@@ -1,6 +1,7 @@
 //! One conversation with the database: reads from the transaction's state, and its commit.
 
 use super::late::LateWriter;
+use super::options::Scanned;
 use super::raw_batch::Family;
 use super::records::Name;
 use super::write_back::HEADS;
@@ -71,6 +72,8 @@ pub(super) struct OpenKeyspace<'db> {
     /// `None` where it was not there when the transaction began: there are no records.
     pub family: Option<Family<'db>>,
     pub filter_prefix: Option<usize>,
+    /// What is kept of its scans.
+    pub scanned: Scanned,
     /// Its number in the cache of records. Only byte order says by the bytes alone which keys are the same.
     pub cached: Option<u32>,
     /// It is that of heads, which may be written back later.
@@ -112,6 +115,7 @@ impl<'db> State<'db> {
                     family_name: family.to_owned(),
                     family: database.family(family).map(Family::new).transpose()?,
                     filter_prefix: options::filter_prefix(layout, name),
+                    scanned: options::scanned(layout, name),
                     cached: cache.map(|cache| cache.space(at, family)),
                     is_written_back: layout == Layout::Orbweaver && name == HEADS && order == Order::Bytes,
                 });

@@ -88,6 +88,31 @@ const PREFIXED: [&str; 3] = ["data", "score", "rank"];
 /// Length of that name.
 pub const PREFIX_BYTES: usize = 8;
 
+/// Those of our own layout from whose front records are taken again and again, by the sweep.
+const TAKEN_FROM_THE_FRONT: [&str; 3] = ["expiry", "garbage", "field-expiry"];
+
+/// Which records of a keyspace are scanned together, so that something is kept of the scans.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scanned {
+    /// None in particular.
+    Apart,
+    /// Those of one structure.
+    ByStructure,
+    /// All, as if they were one structure.
+    Whole,
+}
+
+/// Which records of a keyspace are scanned together.
+pub fn scanned(layout: Layout, keyspace: &str) -> Scanned {
+    if filter_prefix(layout, keyspace).is_some() {
+        Scanned::ByStructure
+    } else if layout == Layout::Orbweaver && TAKEN_FROM_THE_FRONT.contains(&keyspace) {
+        Scanned::Whole
+    } else {
+        Scanned::Apart
+    }
+}
+
 /// How many bytes at the start of its keys a keyspace's filters know beside whole keys, where they do.
 pub fn filter_prefix(layout: Layout, keyspace: &str) -> Option<usize> {
     (layout == Layout::Orbweaver && PREFIXED.contains(&keyspace)).then_some(PREFIX_BYTES)
@@ -212,8 +237,11 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         cf.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER_SHARE);
         cf.set_memtable_whole_key_filtering(true);
     }
-    // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon.
-    cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
+    // Scans walk over tombstones, and tell where (`reclaim.rs`) by ranges of bytes. In other orders a file in which 64 of 256 neighbours, or half
+    // of all records, are deletes is compacted soon.
+    if order != Order::Bytes {
+        cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
+    }
     if options.layout.is_foreign() {
         // What the RocksDB of the programs can read that these directories are from, back to 5.0.
         table.set_format_version(2);

@@ -1,70 +1,155 @@
-//! Giving the space of large range deletes back.
+//! Compactions that RocksDB would do late: of ranges that were deleted, and of ranges where scans meet many dead records. A background
+//! thread does them.
 //!
-//! A range delete is a marker; the records below it keep their space until a compaction meets both. Here the ranges wait for a
-//! background thread that compacts them. It does not drop whole files (`DeleteFilesInRange`): that would take records from open
-//! snapshots, records written into the range since, and, after a crash, records whose delete was not yet on disk.
+//! A range delete is a marker; the records below it keep their space until a compaction meets both. No whole files are dropped for it
+//! (`DeleteFilesInRange`): that would take records from open snapshots, records written into the range since, and, after a crash, records
+//! whose delete was not yet on disk.
+//!
+//! A record that was deleted is a marker too, and scans walk over it. RocksDB can have each file compacted soon that holds many of them
+//! (`CompactOnDeletion`). But then every file that is written of a memtable is merged with the whole level below it, also where nobody
+//! scans. So it is the scans that tell: once they have walked over as many dead records as a compaction is worth.
 
 use super::database::Database;
 use parking_lot::Mutex;
 use rocksdb::{BottommostLevelCompaction, CompactOptions, Range};
+use std::mem::take;
+use std::time::Instant;
 
-/// Ranges that wait; further ones are left to ordinary compactions.
+/// Deleted ranges that wait; further ones are left to ordinary compactions.
 const MOST_WAITING: usize = 4096;
+/// Ranges that scans have walked over, of which this is known; the one with the fewest dead records makes room.
+const MOST_WALKED: usize = 64;
+/// To walk over so many dead records takes some 50 ms, and a compaction seldom less.
+const MANY_WALKED: u64 = 500_000;
+/// What a compaction of such ranges took is rested so many times before the next: where a snapshot keeps dead records, it helps nobody.
+const RESTS: u32 = 4;
 
-/// A range that was deleted: position of the database, column family, first key, first key behind it.
+/// A range of a column family.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deleted {
+pub struct Stretch {
+    /// The position of the database.
     pub database: usize,
     pub family: String,
     pub start: Vec<u8>,
-    pub end: Vec<u8>,
+    /// The first key behind it; none where it goes to the last.
+    pub end: Option<Vec<u8>>,
 }
 
-/// The ranges that wait for their compaction.
+impl Stretch {
+    /// Whether the other one, which does not start before this one, begins within this one or right behind it.
+    fn reaches(&self, other: &Self) -> bool {
+        let is_of_the_same = (self.database, &self.family) == (other.database, &other.family);
+        is_of_the_same && self.end.as_ref().is_none_or(|end| other.start <= *end)
+    }
+
+    fn touches(&self, other: &Self) -> bool {
+        if self.start <= other.start { self.reaches(other) } else { other.reaches(self) }
+    }
+
+    /// Takes another one in that it touches.
+    fn join(&mut self, other: Self) {
+        self.end = take(&mut self.end).zip(other.end).map(|(end, other)| end.max(other));
+        if other.start < self.start {
+            self.start = other.start;
+        }
+    }
+
+    /// Drops what is dead in it, on all levels. Of what was deleted, only where its files hold at least so many bytes.
+    fn compact(&self, databases: &[Database], least_bytes: u64) {
+        let database = databases.get(self.database);
+        let Some((database, db)) = database.and_then(|database| Some((database, database.get()?))) else { return };
+        let Some(cf) = database.family(&self.family) else { return };
+        if least_bytes > 0 {
+            let Some(end) = &self.end else { return };
+            let sizes = db.get_approximate_sizes_cf(&cf, &[Range::new(&self.start, end)]);
+            if sizes.first().is_none_or(|&bytes| bytes < least_bytes) {
+                return;
+            }
+        }
+        let mut options = CompactOptions::default();
+        // Beside automatic compactions, not instead of them.
+        options.set_exclusive_manual_compaction(false);
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+        db.compact_range_cf_opt(&cf, Some(&self.start), self.end.as_ref(), &options);
+    }
+}
+
+/// What waits for the background thread.
 #[derive(Debug, Default)]
 pub struct Queue {
-    waiting: Mutex<Vec<Deleted>>,
+    deleted: Mutex<Vec<Stretch>>,
+    walked: Mutex<Walked>,
 }
 
 impl Queue {
-    pub fn add(&self, ranges: Vec<Deleted>) {
+    /// Ranges were deleted.
+    pub fn add_deleted(&self, ranges: Vec<Stretch>) {
         if ranges.is_empty() {
             return;
         }
-        let mut waiting = self.waiting.lock();
-        let room = MOST_WAITING.saturating_sub(waiting.len());
-        waiting.extend(ranges.into_iter().take(room));
+        let mut deleted = self.deleted.lock();
+        let room = MOST_WAITING.saturating_sub(deleted.len());
+        deleted.extend(ranges.into_iter().take(room));
     }
 
-    /// Compacts the waiting ranges whose files hold at least `least_bytes`.
+    /// A scan has walked over a range in which most records are dead: so many.
+    pub fn add_walked(&self, range: Stretch, dead: u64) {
+        self.walked.lock().add(range, dead);
+    }
+
+    /// Compacts the deleted ranges whose files hold at least `least_bytes`, and those that scans have walked over often enough.
     pub fn work(&self, databases: &[Database], least_bytes: u64) {
-        for range in merged(std::mem::take(&mut *self.waiting.lock())) {
-            let database = databases.get(range.database);
-            let Some((database, db)) = database.and_then(|database| Some((database, database.get()?))) else { continue };
-            let Some(cf) = database.family(&range.family) else { continue };
-            let sizes = db.get_approximate_sizes_cf(&cf, &[Range::new(&range.start, &range.end)]);
-            if sizes.first().is_some_and(|&bytes| bytes >= least_bytes) {
-                let mut options = CompactOptions::default();
-                // Beside automatic compactions, not instead of them.
-                options.set_exclusive_manual_compaction(false);
-                options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
-                db.compact_range_cf_opt(&cf, Some(range.start), Some(range.end), &options);
-            }
+        for range in merged(take(&mut *self.deleted.lock())) {
+            range.compact(databases, least_bytes);
         }
+        let start = Instant::now();
+        let due = self.walked.lock().due(start);
+        if !due.is_empty() {
+            merged(due).iter().for_each(|range| range.compact(databases, 0));
+            self.walked.lock().rest_until = Some(Instant::now() + start.elapsed() * RESTS);
+        }
+    }
+}
+
+/// What scans have walked over.
+#[derive(Debug, Default)]
+struct Walked {
+    /// Ranges, and how many dead records scans have met in each.
+    ranges: Vec<(Stretch, u64)>,
+    rest_until: Option<Instant>,
+}
+
+impl Walked {
+    fn add(&mut self, range: Stretch, dead: u64) {
+        if let Some((known, before)) = self.ranges.iter_mut().find(|(known, _)| known.touches(&range)) {
+            known.join(range);
+            *before += dead;
+            return;
+        }
+        if self.ranges.len() >= MOST_WALKED
+            && let Some(least) = (0..self.ranges.len()).min_by_key(|&at| self.ranges.get(at).map(|(_, dead)| *dead))
+        {
+            self.ranges.swap_remove(least);
+        }
+        self.ranges.push((range, dead));
+    }
+
+    /// Takes out what is to be compacted now.
+    fn due(&mut self, now: Instant) -> Vec<Stretch> {
+        if self.rest_until.is_some_and(|until| now < until) {
+            return Vec::new();
+        }
+        self.ranges.extract_if(.., |(_, dead)| *dead >= MANY_WALKED).map(|(range, _)| range).collect()
     }
 }
 
 /// The ranges in order, those that touch as one.
-fn merged(mut ranges: Vec<Deleted>) -> Vec<Deleted> {
+fn merged(mut ranges: Vec<Stretch>) -> Vec<Stretch> {
     ranges.sort_unstable();
-    let mut out: Vec<Deleted> = Vec::new();
+    let mut out: Vec<Stretch> = Vec::new();
     for range in ranges {
         match out.last_mut() {
-            Some(last) if (last.database, &last.family) == (range.database, &range.family) && range.start <= last.end => {
-                if range.end > last.end {
-                    last.end = range.end;
-                }
-            }
+            Some(last) if last.reaches(&range) => last.join(range),
             _ => out.push(range),
         }
     }
@@ -74,23 +159,55 @@ fn merged(mut ranges: Vec<Deleted>) -> Vec<Deleted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
-    fn deleted(family: &str, start: &str, end: &str) -> Deleted {
-        Deleted { database: 0, family: family.into(), start: start.into(), end: end.into() }
+    fn stretch(family: &str, start: &str, end: &str) -> Stretch {
+        Stretch { database: 0, family: family.into(), start: start.into(), end: (!end.is_empty()).then(|| end.into()) }
     }
 
     #[test]
     fn ranges_that_touch_are_compacted_together() {
-        let ranges =
-            vec![deleted("b", "a", "c"), deleted("a", "m", "p"), deleted("a", "a", "c"), deleted("a", "c", "d"), deleted("a", "n", "o")];
-        assert_eq!(merged(ranges), [deleted("a", "a", "d"), deleted("a", "m", "p"), deleted("b", "a", "c")]);
+        let ranges = vec![
+            stretch("b", "a", "c"),
+            stretch("a", "m", "p"),
+            stretch("a", "a", "c"),
+            stretch("a", "c", "d"),
+            stretch("a", "n", "o"),
+            stretch("b", "b", ""),
+            stretch("b", "x", "y"),
+        ];
+        assert_eq!(merged(ranges), [stretch("a", "a", "d"), stretch("a", "m", "p"), stretch("b", "a", "")]);
     }
 
     #[test]
     fn the_queue_is_bounded() {
         let queue = Queue::default();
-        queue.add(vec![deleted("a", "a", "b"); MOST_WAITING + 1]);
-        queue.add(vec![deleted("a", "a", "b")]);
-        assert_eq!(queue.waiting.lock().len(), MOST_WAITING);
+        queue.add_deleted(vec![stretch("a", "a", "b"); MOST_WAITING + 1]);
+        queue.add_deleted(vec![stretch("a", "a", "b")]);
+        assert_eq!(queue.deleted.lock().len(), MOST_WAITING);
+        (0..3 * MOST_WALKED as u64).for_each(|at| queue.add_walked(stretch("a", &format!("{at:04}"), &format!("{at:04}z")), at));
+        let walked = queue.walked.lock();
+        assert_eq!(walked.ranges.len(), MOST_WALKED);
+        // Those with the most dead records are left.
+        assert!(walked.ranges.iter().all(|(_, dead)| *dead >= 2 * MOST_WALKED as u64));
+    }
+
+    #[test]
+    fn ranges_are_due_when_scans_have_met_many_dead_records_in_them_and_then_begin_anew() {
+        let (mut walked, now) = (Walked::default(), Instant::now());
+        walked.add(stretch("a", "m", "p"), MANY_WALKED / 2);
+        walked.add(stretch("b", "m", "p"), MANY_WALKED / 2);
+        walked.add(stretch("a", "a", "c"), MANY_WALKED / 2);
+        assert_eq!(walked.due(now), []);
+        walked.add(stretch("a", "k", "n"), MANY_WALKED / 2);
+        assert_eq!(walked.due(now), [stretch("a", "k", "p")]);
+        walked.add(stretch("a", "k", "n"), MANY_WALKED / 2);
+        walked.add(stretch("a", "b", ""), MANY_WALKED);
+        // While it rests nothing is, and nothing is forgotten.
+        walked.rest_until = Some(now + Duration::from_secs(1));
+        assert_eq!(walked.due(now), []);
+        let mut due = walked.due(now + Duration::from_secs(2));
+        due.sort_unstable();
+        assert_eq!(merged(due), [stretch("a", "a", "")]);
     }
 }

@@ -14,9 +14,9 @@
 //! state any more, and make room for others.
 
 use super::frontiers::{Frontiers, Look};
-use super::gaps::{Gaps, Structure};
+use super::gaps::{Gaps, Structure, WHOLE};
 use super::marks::{Mark, Marks};
-use super::options::{PREFIX_BYTES, within_prefix};
+use super::options::{PREFIX_BYTES, Scanned, within_prefix};
 use super::prefetch::GROUP;
 use super::question::{Asked, Question};
 use super::records::{Known, Name, Records, Slot, length};
@@ -61,8 +61,8 @@ pub struct RecordCache {
 
 /// What a commit changes.
 pub enum Change<'b> {
-    /// A record; no value where it is deleted. `scanned` where pages of its keyspace are kept.
-    Record { space: u32, scanned: bool, key: &'b [u8], value: Option<&'b [u8]> },
+    /// A record; no value where it is deleted.
+    Record { space: u32, scanned: Scanned, key: &'b [u8], value: Option<&'b [u8]> },
     /// Every key from `start` up to `end`, and perhaps `end` itself; to the last key where `end` is empty.
     Range { space: u32, start: &'b [u8], end: &'b [u8] },
 }
@@ -245,20 +245,23 @@ impl RecordCache {
                     let name = Name { space, bytes: key };
                     let hash = self.hash(&name);
                     self.records.at(hash).begin();
-                    let structure = scanned.then(|| {
-                        let prefix = Name { space, bytes: prefix_of(key) };
+                    let structure: Option<&[u8]> = match scanned {
+                        Scanned::Apart => None,
+                        Scanned::ByStructure => Some(prefix_of(key)),
+                        Scanned::Whole => Some(&WHOLE),
+                    };
+                    let structure = structure.map(|bytes| {
+                        let prefix = Name { space, bytes };
                         // Neighbours are often of the same structure.
                         let (_, hash) = last.take_if(|(before, _)| *before == prefix).unwrap_or_else(|| (prefix, self.hash(&prefix)));
                         last = Some((prefix, hash));
+                        changing.mark(self.structures.at(hash));
+                        if let (Some(_), Ok(prefix)) = (value, bytes.try_into()) {
+                            self.gaps.put(&(space, prefix), hash, key);
+                        }
                         hash
                     });
                     changing.records.push(Changed { name, hash, structure, value });
-                    if let Some(hash) = structure {
-                        changing.mark(self.structures.at(hash));
-                        if value.is_some() {
-                            self.gaps.put(space, hash, key);
-                        }
-                    }
                 }
                 Change::Range { space, start, end } => {
                     // The records before it may be within it.
@@ -396,7 +399,7 @@ mod tests {
     }
 
     fn record<'b>(key: &'b [u8], value: Option<&'b [u8]>) -> Change<'b> {
-        Change::Record { space: SPACE, scanned: true, key, value }
+        Change::Record { space: SPACE, scanned: Scanned::ByStructure, key, value }
     }
 
     fn found(value: &'static [u8]) -> Option<Option<Bytes>> {

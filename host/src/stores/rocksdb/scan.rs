@@ -1,9 +1,10 @@
 //! Scans: pages from memory where they are known, otherwise from RocksDB's iterators.
 
-use super::gaps::Structure;
+use super::gaps::{Structure, WHOLE};
 use super::handle::{OpenKeyspace, State, View};
-use super::options::within_prefix;
+use super::options::{Scanned, within_prefix};
 use super::question::{Asked, Question};
+use super::reclaim::Stretch;
 use super::record_cache::RecordCache;
 use super::resident_records::ResidentRecords;
 use super::{Db, read_error, redo};
@@ -20,8 +21,8 @@ use std::sync::Arc;
 /// Where a scan passes more dead records than these before its first one, the next scan is to pass them in one step.
 const FEW_DEAD: u64 = 32;
 
-/// Where a scan passes so many dead records, and memtables hold so many deletes, they are written: the file is compacted soon, which a
-/// memtable is not. (RocksDB's own trigger waits for the next write.)
+/// Where a scan passes so many dead records, and memtables hold so many deletes, they are written, so that they are compacted sooner.
+/// (RocksDB's own trigger waits for the next write.)
 const MANY_DEAD: u64 = 2000;
 
 /// What an iterator has added to a page.
@@ -53,6 +54,9 @@ impl<'db> State<'db> {
         let question = keyspace.filter_prefix.and_then(|_| Question::new(range, direction, limit));
         match (&self.shared.cache, keyspace.cached, question) {
             (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, last),
+            (Some(cache), Some(space), None) if keyspace.scanned == Scanned::Whole => {
+                Ok(self.read_around_gaps(cache, keyspace, (space, WHOLE), asked, last)?.0)
+            }
             _ => {
                 let mut page = PageBuilder::new(limit);
                 let more = self.add_records(keyspace, asked, &mut page)?.more;
@@ -172,8 +176,9 @@ impl<'db> State<'db> {
         let mut records = db.raw_iterator_cf_opt(family, read);
         // RocksDB's counts of this thread.
         let counts = PerfContext::default();
-        let passed = || counts.metric(PerfMetric::InternalDeleteSkippedCount) + counts.metric(PerfMetric::InternalKeySkippedCount);
-        let before = passed();
+        let deletes = || counts.metric(PerfMetric::InternalDeleteSkippedCount);
+        let passed = || deletes() + counts.metric(PerfMetric::InternalKeySkippedCount);
+        let (before, deletes_before, items_before) = (passed(), deletes(), page.items());
         match direction {
             Direction::Forward if first.is_empty() => records.seek_to_first(),
             Direction::Forward => records.seek(&first),
@@ -189,6 +194,16 @@ impl<'db> State<'db> {
         };
         added.passed = passed().saturating_sub(before);
         records.status().map_err(|error| read_error(&error))?;
+        let deletes = deletes().saturating_sub(deletes_before);
+        if deletes > FEW_DEAD.max((page.items() - items_before) as u64) && keyspace.order == Order::Bytes {
+            let end = || range.end.clone();
+            let (start, end) = match (direction, records.key().map(<[u8]>::to_vec)) {
+                (Direction::Forward, stopped) => (first, stopped.or_else(end)),
+                (Direction::Reverse, stopped) => (stopped.unwrap_or(first), end()),
+            };
+            let (database, family) = (keyspace.database, keyspace.family_name.clone());
+            self.shared.reclaim.add_walked(Stretch { database, family, start, end }, deletes);
+        }
         if added.passed >= MANY_DEAD && deletes_in_memory(db, family) >= MANY_DEAD {
             let mut flush = FlushOptions::default();
             flush.set_wait(false);
