@@ -643,6 +643,13 @@ fn scans_find_what_is_there(keyspace: &str) {
         }
         write(&mut writer, |batch| added.iter().for_each(|key| batch.put(records, key, b"v").unwrap())).unwrap();
         write(&mut writer, |batch| taken.iter().for_each(|key| batch.delete(records, key).unwrap())).unwrap();
+        if step % 9 == 4 {
+            // Some of them as a range, and now and then all.
+            let (from, length) = if step % 4 == 0 { (0, 40_000) } else { (random(30_000), 50) };
+            let range = KeyRange::between(&key(from), &key(from + length));
+            write(&mut writer, |batch| batch.delete_range(records, &range).unwrap()).unwrap();
+            model.retain(|record| *record < range.start || Some(record) >= range.end.as_ref());
+        }
         let (one, other) = (key(random(30_000)), key(random(30_000)));
         let some = KeyRange::between(one.as_slice().min(&other), one.as_slice().max(&other));
         let items = u32::try_from(1 + random(40)).unwrap();
@@ -691,6 +698,18 @@ fn what_is_taken_from_the_front_of_the_expiries_is_not_walked_over_again() {
     write(&mut handle, |batch| batch.put(expiry, &key(1234), b"").unwrap()).unwrap();
     let (found, passed) = first(&mut handle);
     assert!(found == key(1234) && passed < 10, "{found:?}, {passed} dead records");
+    // Nor where nothing is left at all.
+    write(&mut handle, |batch| (1234..5000).for_each(|number| batch.delete(expiry, &key(number)).unwrap())).unwrap();
+    let mut passes = || {
+        let before = deletes_passed();
+        handle.begin(&Scope::Read).unwrap();
+        let page = handle.scan(expiry, &KeyRange::all(), Direction::Forward, PageLimit::items(10)).unwrap();
+        handle.rollback();
+        assert_eq!(page.records().count(), 0);
+        deletes_passed() - before
+    };
+    assert!(passes() >= 1000);
+    assert!(passes() < 10);
 }
 
 #[test]
@@ -706,7 +725,7 @@ fn files_that_hold_deletes_are_left_alone_where_nobody_scans() {
         write(&mut handle, |batch| (0..1000).for_each(|number| batch.delete(data, &key(number)).unwrap())).unwrap();
         store.flush().unwrap();
     }
-    // A compaction would begin at once.
+    // A compaction would begin at once. They are fewer than the sixteen that are compacted together.
     std::thread::sleep(Duration::from_millis(500));
     let is_table = |path: &Path| path.extension().is_some_and(|extension| extension == "sst");
     let tables = std::fs::read_dir(directory.path()).unwrap().filter(|entry| is_table(&entry.as_ref().unwrap().path())).count();
@@ -734,6 +753,7 @@ fn a_keyspace_is_written_and_compacted_early_where_scans_meet_many_tombstones() 
         deletes_passed() - before
     };
     assert_eq!(scan(), 19_999);
+    // Some dozens of scans, one after the other, are worth a compaction.
     wait_until("a scan passes few deletes", || scan() < 100);
 }
 

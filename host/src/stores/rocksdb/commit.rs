@@ -273,7 +273,7 @@ fn change<'b>(space: u32, scanned: Scanned, op: &BatchOp<'b>) -> Change<'b> {
     match *op {
         BatchOp::Put { key, value, .. } => Change::Record { space, scanned, key, value: Some(value) },
         BatchOp::Delete { key, .. } => Change::Record { space, scanned, key, value: None },
-        BatchOp::DeleteRange { start, end, .. } => Change::Range { space, start, end },
+        BatchOp::DeleteRange { start, end, .. } => Change::Range { space, scanned, start, end },
     }
 }
 

@@ -8,6 +8,7 @@
 //! other, and the cache forgets what it holds.
 
 use super::Shared;
+use super::options::Scanned;
 use super::raw_batch::RawBatch;
 use super::record_cache::Change;
 use parking_lot::{Condvar, Mutex};
@@ -297,7 +298,7 @@ impl Shared {
     pub(super) fn forget_unwritten(&self) {
         if let (Some(cache), Some(_)) = (&self.cache, self.poison.get()) {
             self.revisions.start();
-            let everything = Change::Range { space: 0, start: &[], end: &[] };
+            let everything = Change::Range { space: 0, scanned: Scanned::Apart, start: &[], end: &[] };
             cache.change([everything]).finish(self.revisions.finish(std::iter::empty(), false), false);
         }
     }

@@ -88,7 +88,7 @@ const PREFIXED: [&str; 3] = ["data", "score", "rank"];
 /// Length of that name.
 pub const PREFIX_BYTES: usize = 8;
 
-/// Those of our own layout from whose front records are taken again and again, by the sweep.
+/// The keyspaces of our own layout from whose front records are taken again and again, by the sweep.
 const TAKEN_FROM_THE_FRONT: [&str; 3] = ["expiry", "garbage", "field-expiry"];
 
 /// Which records of a keyspace are scanned together, so that something is kept of the scans.
@@ -237,9 +237,9 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         cf.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER_SHARE);
         cf.set_memtable_whole_key_filtering(true);
     }
-    // Scans walk over tombstones, and tell where (`reclaim.rs`) by ranges of bytes. In other orders a file in which 64 of 256 neighbours, or half
-    // of all records, are deletes is compacted soon.
-    if order != Order::Bytes {
+    // Scans walk over tombstones: ours tell where (`reclaim.rs`), and go around most of them. In foreign layouts a file in which 64 of 256 neighbours,
+    // or half of all records, are deletes is compacted soon.
+    if options.layout.is_foreign() {
         cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
     }
     if options.layout.is_foreign() {

@@ -13,14 +13,18 @@ use super::database::Database;
 use parking_lot::Mutex;
 use rocksdb::{BottommostLevelCompaction, CompactOptions, Range};
 use std::mem::take;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Deleted ranges that wait; further ones are left to ordinary compactions.
 const MOST_WAITING: usize = 4096;
 /// Ranges that scans have walked over, of which this is known; the one with the fewest dead records makes room.
 const MOST_WALKED: usize = 64;
+/// Between longer keys nothing is counted.
+const MAX_KEY_BYTES: usize = 1 << 10;
 /// To walk over so many dead records takes some 50 ms, and a compaction seldom less.
 const MANY_WALKED: u64 = 500_000;
+/// Where it takes longer to come to so many, they may as well stay, and ordinary compactions may have taken them.
+const COUNTED_FOR: Duration = Duration::from_secs(60);
 /// What a compaction of such ranges took is rested so many times before the next: where a snapshot keeps dead records, it helps nobody.
 const RESTS: u32 = 4;
 
@@ -54,7 +58,7 @@ impl Stretch {
         }
     }
 
-    /// Drops what is dead in it, on all levels. Of what was deleted, only where its files hold at least so many bytes.
+    /// Drops what is dead in it, on all levels, where its files hold at least so many bytes; 0: whatever they hold.
     fn compact(&self, databases: &[Database], least_bytes: u64) {
         let database = databases.get(self.database);
         let Some((database, db)) = database.and_then(|database| Some((database, database.get()?))) else { return };
@@ -94,7 +98,10 @@ impl Queue {
 
     /// A scan has walked over a range in which most records are dead: so many.
     pub fn add_walked(&self, range: Stretch, dead: u64) {
-        self.walked.lock().add(range, dead);
+        let length = range.start.len().max(range.end.as_ref().map_or(0, Vec::len));
+        if length <= MAX_KEY_BYTES {
+            self.walked.lock().add(range, dead, Instant::now());
+        }
     }
 
     /// Compacts the deleted ranges whose files hold at least `least_bytes`, and those that scans have walked over often enough.
@@ -103,10 +110,10 @@ impl Queue {
             range.compact(databases, least_bytes);
         }
         let start = Instant::now();
-        let due = self.walked.lock().due(start);
+        let due = merged(self.walked.lock().due(start));
         if !due.is_empty() {
-            merged(due).iter().for_each(|range| range.compact(databases, 0));
-            self.walked.lock().rest_until = Some(Instant::now() + start.elapsed() * RESTS);
+            due.iter().for_each(|range| range.compact(databases, 0));
+            self.walked.lock().done(&due, start, Instant::now());
         }
     }
 }
@@ -114,24 +121,32 @@ impl Queue {
 /// What scans have walked over.
 #[derive(Debug, Default)]
 struct Walked {
-    /// Ranges, and how many dead records scans have met in each.
-    ranges: Vec<(Stretch, u64)>,
+    ranges: Vec<Counted>,
     rest_until: Option<Instant>,
 }
 
+/// How many dead records scans have met in a range.
+#[derive(Debug)]
+struct Counted {
+    range: Stretch,
+    dead: u64,
+    since: Instant,
+}
+
 impl Walked {
-    fn add(&mut self, range: Stretch, dead: u64) {
-        if let Some((known, before)) = self.ranges.iter_mut().find(|(known, _)| known.touches(&range)) {
-            known.join(range);
-            *before += dead;
+    fn add(&mut self, range: Stretch, dead: u64, now: Instant) {
+        self.ranges.retain(|counted| now.saturating_duration_since(counted.since) < COUNTED_FOR);
+        if let Some(known) = self.ranges.iter_mut().find(|known| known.range.touches(&range)) {
+            known.range.join(range);
+            known.dead += dead;
             return;
         }
         if self.ranges.len() >= MOST_WALKED
-            && let Some(least) = (0..self.ranges.len()).min_by_key(|&at| self.ranges.get(at).map(|(_, dead)| *dead))
+            && let Some(least) = (0..self.ranges.len()).min_by_key(|&at| self.ranges.get(at).map(|counted| counted.dead))
         {
             self.ranges.swap_remove(least);
         }
-        self.ranges.push((range, dead));
+        self.ranges.push(Counted { range, dead, since: now });
     }
 
     /// Takes out what is to be compacted now.
@@ -139,7 +154,14 @@ impl Walked {
         if self.rest_until.is_some_and(|until| now < until) {
             return Vec::new();
         }
-        self.ranges.extract_if(.., |(_, dead)| *dead >= MANY_WALKED).map(|(range, _)| range).collect()
+        self.ranges.extract_if(.., |counted| counted.dead >= MANY_WALKED).map(|counted| counted.range).collect()
+    }
+
+    /// These have been compacted.
+    fn done(&mut self, ranges: &[Stretch], start: Instant, end: Instant) {
+        // Scans have met the same dead records meanwhile.
+        self.ranges.retain(|counted| !ranges.iter().any(|range| range.touches(&counted.range)));
+        self.rest_until = Some(end + (end - start) * RESTS);
     }
 }
 
@@ -159,7 +181,6 @@ fn merged(mut ranges: Vec<Stretch>) -> Vec<Stretch> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn stretch(family: &str, start: &str, end: &str) -> Stretch {
         Stretch { database: 0, family: family.into(), start: start.into(), end: (!end.is_empty()).then(|| end.into()) }
@@ -185,29 +206,44 @@ mod tests {
         queue.add_deleted(vec![stretch("a", "a", "b"); MOST_WAITING + 1]);
         queue.add_deleted(vec![stretch("a", "a", "b")]);
         assert_eq!(queue.deleted.lock().len(), MOST_WAITING);
-        (0..3 * MOST_WALKED as u64).for_each(|at| queue.add_walked(stretch("a", &format!("{at:04}"), &format!("{at:04}z")), at));
+        let one_of = |at: u64| stretch("a", &format!("{at:04}"), &format!("{at:04}z"));
+        (0..200).for_each(|at| queue.add_walked(one_of(at), (at * 7) % 200 + 1));
         let walked = queue.walked.lock();
         assert_eq!(walked.ranges.len(), MOST_WALKED);
-        // Those with the most dead records are left.
-        assert!(walked.ranges.iter().all(|(_, dead)| *dead >= 2 * MOST_WALKED as u64));
+        assert!(walked.ranges.iter().any(|counted| counted.dead == 200), "the one with the most is left");
+        drop(walked);
+        queue.add_walked(stretch("b", &"k".repeat(MAX_KEY_BYTES + 1), ""), 1000);
+        assert!(queue.walked.lock().ranges.iter().all(|counted| counted.range.family == "a"));
     }
 
     #[test]
     fn ranges_are_due_when_scans_have_met_many_dead_records_in_them_and_then_begin_anew() {
         let (mut walked, now) = (Walked::default(), Instant::now());
-        walked.add(stretch("a", "m", "p"), MANY_WALKED / 2);
-        walked.add(stretch("b", "m", "p"), MANY_WALKED / 2);
-        walked.add(stretch("a", "a", "c"), MANY_WALKED / 2);
+        walked.add(stretch("a", "m", "p"), MANY_WALKED / 2, now);
+        walked.add(stretch("b", "m", "p"), MANY_WALKED / 2, now);
+        walked.add(stretch("a", "a", "c"), MANY_WALKED / 2, now);
         assert_eq!(walked.due(now), []);
-        walked.add(stretch("a", "k", "n"), MANY_WALKED / 2);
+        walked.add(stretch("a", "k", "n"), MANY_WALKED / 2, now);
         assert_eq!(walked.due(now), [stretch("a", "k", "p")]);
-        walked.add(stretch("a", "k", "n"), MANY_WALKED / 2);
-        walked.add(stretch("a", "b", ""), MANY_WALKED);
-        // While it rests nothing is, and nothing is forgotten.
-        walked.rest_until = Some(now + Duration::from_secs(1));
+        walked.add(stretch("a", "k", "n"), MANY_WALKED / 2, now);
         assert_eq!(walked.due(now), []);
-        let mut due = walked.due(now + Duration::from_secs(2));
-        due.sort_unstable();
-        assert_eq!(merged(due), [stretch("a", "a", "")]);
+    }
+
+    #[test]
+    fn what_is_met_slowly_is_forgotten() {
+        let (mut walked, now) = (Walked::default(), Instant::now());
+        (0..10).for_each(|minute| walked.add(stretch("a", "a", ""), MANY_WALKED - 1, now + minute * COUNTED_FOR));
+        assert_eq!(walked.due(now + 10 * COUNTED_FOR), []);
+    }
+
+    #[test]
+    fn what_was_met_while_its_range_was_compacted_is_forgotten_and_the_next_compaction_waits() {
+        let (mut walked, now) = (Walked::default(), Instant::now());
+        let second = Duration::from_secs(1);
+        walked.add(stretch("a", "b", "c"), MANY_WALKED, now);
+        walked.add(stretch("a", "x", "y"), MANY_WALKED, now);
+        walked.done(&[stretch("a", "a", "d")], now, now + second);
+        assert_eq!(walked.due(now + 4 * second), []);
+        assert_eq!(walked.due(now + 5 * second), [stretch("a", "x", "y")]);
     }
 }

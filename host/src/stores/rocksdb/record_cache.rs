@@ -49,7 +49,7 @@ pub struct RecordCache {
     records: Marks,
     /// By the first bytes of keys: ranges that were deleted.
     ranges: Marks,
-    /// By the first bytes of keys: whatever was changed.
+    /// By the names of structures: whatever was changed.
     structures: Marks,
     gaps: Gaps,
     residents: Residents,
@@ -64,7 +64,7 @@ pub enum Change<'b> {
     /// A record; no value where it is deleted.
     Record { space: u32, scanned: Scanned, key: &'b [u8], value: Option<&'b [u8]> },
     /// Every key from `start` up to `end`, and perhaps `end` itself; to the last key where `end` is empty.
-    Range { space: u32, start: &'b [u8], end: &'b [u8] },
+    Range { space: u32, scanned: Scanned, start: &'b [u8], end: &'b [u8] },
 }
 
 impl RecordCache {
@@ -193,7 +193,7 @@ impl RecordCache {
         }
     }
 
-    /// What is left of a range within one structure without what is known to hold nothing in the state behind the commit `last`.
+    /// What is left of a range within one structure, or a keyspace that is one, without what is known to hold nothing in the state behind the commit `last`.
     pub fn around_gaps(&self, structure: &Structure, range: KeyRange, last: u64) -> Vec<KeyRange> {
         self.gaps.around(structure, self.hash_of_prefix(structure.0, &structure.1), range, last)
     }
@@ -263,12 +263,15 @@ impl RecordCache {
                     });
                     changing.records.push(Changed { name, hash, structure, value });
                 }
-                Change::Range { space, start, end } => {
+                Change::Range { space, scanned, start, end } => {
                     // The records before it may be within it.
                     changing.outdated = changing.records.len();
                     if !end.is_empty() && within_prefix(start, Some(end), Some(PREFIX_BYTES)) {
                         changing.mark(self.range_of(space, start));
                         changing.mark(self.structure_of(space, start));
+                        if scanned == Scanned::Whole {
+                            changing.mark(self.structure_of(space, &WHOLE));
+                        }
                         self.residents.forget(space, self.hash_of_prefix(space, start), start);
                     } else {
                         self.ranges.all().chain(self.structures.all()).for_each(|mark| changing.mark(mark));
@@ -322,7 +325,7 @@ fn prefix_of(key: &[u8]) -> &[u8] {
 struct Changed<'c> {
     name: Name<'c>,
     hash: u64,
-    /// The hash of its structure, where that is scanned.
+    /// The hash of its structure, where it belongs to one.
     structure: Option<u64>,
     /// Its new value; none where it is deleted.
     value: Option<&'c [u8]>,
@@ -505,7 +508,7 @@ mod tests {
         let cache = cache();
         let keys: [&[u8]; 4] = [b"prefix_1a", b"prefix_1", b"prefix_2a", b"short"];
         keys.iter().for_each(|key| cache.keep(SPACE, key, 0, Some(b"v")));
-        let range = |start, end| vec![Change::Range { space: SPACE, start, end }];
+        let range = |start, end| vec![Change::Range { space: SPACE, scanned: Scanned::ByStructure, start, end }];
         cache.change(range(b"prefix_1", b"prefix_2")).finish(1, true);
         assert_eq!(keys.map(|key| cache.get(SPACE, key, 1).is_some()), [false, false, true, true]);
         // Also those that come later, but not for those who read what was before.
@@ -532,7 +535,7 @@ mod tests {
         let changes = [
             record(b"prefix_1a", Some(b"new")),
             record(b"prefix_1", None),
-            Change::Range { space: SPACE, start: b"prefix_1", end: b"prefix_1z" },
+            Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"prefix_1", end: b"prefix_1z" },
         ];
         for (change, number) in changes.into_iter().zip(1..) {
             keep(&one, number - 1);
@@ -547,7 +550,7 @@ mod tests {
             assert!(!known(&one, number), "a page of an old state is not kept");
         }
         keep(&one, 9);
-        cache.change(vec![Change::Range { space: SPACE, start: b"", end: b"z" }]).finish(10, true);
+        cache.change(vec![Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"", end: b"z" }]).finish(10, true);
         assert_eq!((known(&one, 10), known(&other, 10)), (false, false));
     }
 
@@ -606,7 +609,7 @@ mod tests {
     fn a_range_without_an_end_takes_everything_behind_it_along() {
         let cache = cache();
         cache.keep(SPACE, b"prefix_2", 0, Some(b"v"));
-        cache.change(vec![Change::Range { space: SPACE, start: b"prefix_1", end: b"" }]).finish(1, true);
+        cache.change(vec![Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"prefix_1", end: b"" }]).finish(1, true);
         assert_eq!(cache.get(SPACE, b"prefix_2", 1), None);
     }
 
@@ -615,7 +618,7 @@ mod tests {
         let cache = cache();
         cache.keep(SPACE, b"prefix_1a", 0, None);
         cache.keep(SPACE, b"prefix_1b", 0, None);
-        let range = Change::Range { space: SPACE, start: b"prefix_1", end: b"prefix_2" };
+        let range = Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"prefix_1", end: b"prefix_2" };
         cache.change(vec![record(b"prefix_1a", Some(b"v")), range, record(b"prefix_1b", Some(b"w"))]).finish(1, true);
         assert_eq!(cache.get(SPACE, b"prefix_1a", 1), None);
         assert_eq!(cache.get(SPACE, b"prefix_1b", 1), found(b"w"));

@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// Where a scan passes more dead records than these before its first one, the next scan is to pass them in one step.
 const FEW_DEAD: u64 = 32;
 
+/// The end of a gap behind which there is nothing at all.
+const BEHIND_ALL: [u8; 16] = [u8::MAX; 16];
+
 /// Where a scan passes so many dead records, and memtables hold so many deletes, they are written, so that they are compacted sooner.
 /// (RocksDB's own trigger waits for the next write.)
 const MANY_DEAD: u64 = 2000;
@@ -120,7 +123,7 @@ impl<'db> State<'db> {
         Ok(is_within.then(|| ResidentRecords::of(&page)))
     }
 
-    /// A page of a range within one structure from RocksDB, which goes around what is known to hold nothing; and how many dead records it has
+    /// A page of a range within one structure, or a keyspace that is one, from RocksDB, which goes around what is known to hold nothing; and how many dead records it has
     /// passed.
     fn read_around_gaps(
         &self,
@@ -145,9 +148,7 @@ impl<'db> State<'db> {
                     (Direction::Forward, first) => (start, first.or(piece.end)),
                     (Direction::Reverse, first) => (first.map_or(start, |key| [key.as_slice(), &[0]].concat()), piece.end),
                 };
-                if let Some(end) = end {
-                    cache.add_gap(structure, start, end, last);
-                }
+                cache.add_gap(structure, start, end.unwrap_or_else(|| BEHIND_ALL.to_vec()), last);
             }
             more = added.more;
             if more {
@@ -176,9 +177,9 @@ impl<'db> State<'db> {
         let mut records = db.raw_iterator_cf_opt(family, read);
         // RocksDB's counts of this thread.
         let counts = PerfContext::default();
-        let deletes = || counts.metric(PerfMetric::InternalDeleteSkippedCount);
-        let passed = || deletes() + counts.metric(PerfMetric::InternalKeySkippedCount);
-        let (before, deletes_before, items_before) = (passed(), deletes(), page.items());
+        let deletes_passed = || counts.metric(PerfMetric::InternalDeleteSkippedCount);
+        let passed = || deletes_passed() + counts.metric(PerfMetric::InternalKeySkippedCount);
+        let (before, deletes_before, items_before) = (passed(), deletes_passed(), page.items());
         match direction {
             Direction::Forward if first.is_empty() => records.seek_to_first(),
             Direction::Forward => records.seek(&first),
@@ -194,8 +195,9 @@ impl<'db> State<'db> {
         };
         added.passed = passed().saturating_sub(before);
         records.status().map_err(|error| read_error(&error))?;
-        let deletes = deletes().saturating_sub(deletes_before);
-        if deletes > FEW_DEAD.max((page.items() - items_before) as u64) && keyspace.order == Order::Bytes {
+        let deletes = deletes_passed().saturating_sub(deletes_before);
+        let are_counted = !self.shared.options.layout.is_foreign() && !self.shared.options.read_only;
+        if are_counted && deletes > FEW_DEAD.max((page.items() - items_before) as u64) {
             let end = || range.end.clone();
             let (start, end) = match (direction, records.key().map(<[u8]>::to_vec)) {
                 (Direction::Forward, stopped) => (first, stopped.or_else(end)),
