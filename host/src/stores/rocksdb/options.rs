@@ -237,12 +237,10 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         cf.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER_SHARE);
         cf.set_memtable_whole_key_filtering(true);
     }
-    // Scans walk over tombstones: ours tell where (`reclaim.rs`), and go around most of them. In foreign layouts a file in which 64 of 256 neighbours,
-    // or half of all records, are deletes is compacted soon.
     if options.layout.is_foreign() {
+        // Scans walk over tombstones: a file in which 64 of 256 neighbours, or half of all records, are deletes is compacted soon. Our own
+        // scans tell where they do (`reclaim.rs`), and go around most of them.
         cf.add_compact_on_deletion_collector_factory(256, 64, 0.5);
-    }
-    if options.layout.is_foreign() {
         // What the RocksDB of the programs can read that these directories are from, back to 5.0.
         table.set_format_version(2);
         table.set_checksum_type(ChecksumType::CRC32c);

@@ -193,7 +193,8 @@ impl RecordCache {
         }
     }
 
-    /// What is left of a range within one structure, or a keyspace that is one, without what is known to hold nothing in the state behind the commit `last`.
+    /// What is left of a range within one structure, or a keyspace that is one, without what is known to hold nothing in the state behind
+    /// the commit `last`.
     pub fn around_gaps(&self, structure: &Structure, range: KeyRange, last: u64) -> Vec<KeyRange> {
         self.gaps.around(structure, self.hash_of_prefix(structure.0, &structure.1), range, last)
     }

@@ -123,8 +123,8 @@ impl<'db> State<'db> {
         Ok(is_within.then(|| ResidentRecords::of(&page)))
     }
 
-    /// A page of a range within one structure, or a keyspace that is one, from RocksDB, which goes around what is known to hold nothing; and how many dead records it has
-    /// passed.
+    /// A page of a range within one structure, or a keyspace that is one, from RocksDB, which goes around what is known to hold nothing; and
+    /// how many dead records it has passed.
     fn read_around_gaps(
         &self,
         cache: &RecordCache,
