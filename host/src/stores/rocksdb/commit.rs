@@ -155,8 +155,7 @@ impl State<'_> {
                     // RocksDB refuses ranges that end before they start.
                     if !end.is_empty() && (start.is_empty() || keyspace.order.compare(start, end).is_lt()) {
                         out.delete_range(family, start, end);
-                        let (database, family) = (keyspace.database, keyspace.family_name.clone());
-                        writes.deleted.push(Stretch { database, family, start: start.to_vec(), end: Some(end.to_vec()) });
+                        writes.deleted.push(keyspace.stretch(start.to_vec(), Some(end.to_vec())));
                     }
                     if let Some(last) = last.filter(|last| start.is_empty() || keyspace.order.compare(start, last).is_le()) {
                         out.delete(family, &last);

@@ -1,5 +1,6 @@
-//! Gaps: ranges of a structure, or of a keyspace that is taken from its front, that are known to hold nothing. What a queue has delivered stays in RocksDB as tombstones until they are
-//! compacted, and every scan that meets them walks over all of them; it leaves a gap behind, which the next one passes in one step.
+//! Gaps: ranges of a structure, or of a keyspace that is taken from its front, that are known to hold nothing. What a queue has delivered
+//! stays in RocksDB as tombstones until they are compacted, and every scan that meets them walks over all of them; it leaves a gap behind,
+//! which the next one passes in one step.
 
 use super::marks::{Flags, Mark};
 use super::options::PREFIX_BYTES;

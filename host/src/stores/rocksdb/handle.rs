@@ -3,6 +3,7 @@
 use super::late::LateWriter;
 use super::options::Scanned;
 use super::raw_batch::Family;
+use super::reclaim::Stretch;
 use super::records::Name;
 use super::write_back::HEADS;
 use super::{Db, Inner, LIMITS, Layout, Shared, neighbours, options, read_error, redo};
@@ -78,6 +79,13 @@ pub(super) struct OpenKeyspace<'db> {
     pub cached: Option<u32>,
     /// It is that of heads, which may be written back later.
     pub is_written_back: bool,
+}
+
+impl OpenKeyspace<'_> {
+    /// A range of it, for who compacts it; to the last key where it has no end.
+    pub fn stretch(&self, start: Vec<u8>, end: Option<Vec<u8>>) -> Stretch {
+        Stretch { database: self.database, family: self.family_name.clone(), start, end }
+    }
 }
 
 /// A keyspace, and how the transaction's state of it is read.

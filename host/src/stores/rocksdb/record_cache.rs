@@ -246,12 +246,7 @@ impl RecordCache {
                     let name = Name { space, bytes: key };
                     let hash = self.hash(&name);
                     self.records.at(hash).begin();
-                    let structure: Option<&[u8]> = match scanned {
-                        Scanned::Apart => None,
-                        Scanned::ByStructure => Some(prefix_of(key)),
-                        Scanned::Whole => Some(&WHOLE),
-                    };
-                    let structure = structure.map(|bytes| {
+                    let structure = structure_name(scanned, key).map(|bytes| {
                         let prefix = Name { space, bytes };
                         // Neighbours are often of the same structure.
                         let (_, hash) = last.take_if(|(before, _)| *before == prefix).unwrap_or_else(|| (prefix, self.hash(&prefix)));
@@ -269,11 +264,10 @@ impl RecordCache {
                     changing.outdated = changing.records.len();
                     if !end.is_empty() && within_prefix(start, Some(end), Some(PREFIX_BYTES)) {
                         changing.mark(self.range_of(space, start));
-                        changing.mark(self.structure_of(space, start));
-                        if scanned == Scanned::Whole {
-                            changing.mark(self.structure_of(space, &WHOLE));
+                        if let Some(name) = structure_name(scanned, start) {
+                            changing.mark(self.structure_of(space, name));
+                            self.residents.forget(space, self.hash_of_prefix(space, name), start);
                         }
-                        self.residents.forget(space, self.hash_of_prefix(space, start), start);
                     } else {
                         self.ranges.all().chain(self.structures.all()).for_each(|mark| changing.mark(mark));
                         self.residents.forget_all();
@@ -320,6 +314,15 @@ impl RecordCache {
 /// What tells the structure of a key.
 fn prefix_of(key: &[u8]) -> &[u8] {
     key.get(..PREFIX_BYTES).unwrap_or(key)
+}
+
+/// The name of the structure of a key; `None` where it belongs to none.
+fn structure_name(scanned: Scanned, key: &[u8]) -> Option<&[u8]> {
+    match scanned {
+        Scanned::Apart => None,
+        Scanned::ByStructure => Some(prefix_of(key)),
+        Scanned::Whole => Some(&WHOLE),
+    }
 }
 
 /// A record that a commit changes.

@@ -4,7 +4,6 @@ use super::gaps::{Structure, WHOLE};
 use super::handle::{OpenKeyspace, State, View};
 use super::options::{Scanned, within_prefix};
 use super::question::{Asked, Question};
-use super::reclaim::Stretch;
 use super::record_cache::RecordCache;
 use super::resident_records::ResidentRecords;
 use super::{Db, read_error, redo};
@@ -203,8 +202,7 @@ impl<'db> State<'db> {
                 (Direction::Forward, stopped) => (first, stopped.or_else(end)),
                 (Direction::Reverse, stopped) => (stopped.unwrap_or(first), end()),
             };
-            let (database, family) = (keyspace.database, keyspace.family_name.clone());
-            self.shared.reclaim.add_walked(Stretch { database, family, start, end }, deletes);
+            self.shared.reclaim.add_walked(keyspace.stretch(start, end), deletes);
         }
         if added.passed >= MANY_DEAD && deletes_in_memory(db, family) >= MANY_DEAD {
             let mut flush = FlushOptions::default();
