@@ -55,6 +55,13 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// The lengths of the files in a directory whose names end so.
+fn lengths(path: &Path, extension: &str) -> Vec<u64> {
+    let paths = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    // One may go while we look.
+    paths.filter(|path| path.extension().is_some_and(|end| end == extension)).filter_map(|path| Some(path.metadata().ok()?.len())).collect()
+}
+
 /// What RocksDB has written down of how it was opened last.
 fn written_options(path: &Path) -> String {
     let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
@@ -83,10 +90,7 @@ fn files_of_the_lowest_level_are_compressed_as_was_asked_for_and_read_whichever_
 #[test]
 fn a_start_after_a_flush_has_no_log_to_read() {
     let directory = tempfile::tempdir().unwrap();
-    let log_bytes = || {
-        let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path());
-        files.filter(|path| path.extension().is_some_and(|extension| extension == "log")).map(|path| path.metadata().unwrap().len()).sum()
-    };
+    let log_bytes = || lengths(directory.path(), "log").iter().sum();
     let store = open(directory.path());
     put(&mut store.handle(), b"k", b"v").unwrap();
     drop(store);
@@ -349,10 +353,7 @@ fn small_late_commits_are_written_together_when_somebody_waits_for_them() {
     let store = open(directory.path());
     let mut handle = store.handle();
     put(&mut handle, b"before", b"v").unwrap();
-    let log_bytes = || {
-        let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap());
-        files.filter(|file| file.path().extension().is_some_and(|end| end == "log")).map(|file| file.metadata().unwrap().len()).sum::<u64>()
-    };
+    let log_bytes = || lengths(directory.path(), "log").iter().sum::<u64>();
     for round in 0_u32..50 {
         let before = log_bytes();
         handle.let_commits_be_late(true);
@@ -675,6 +676,16 @@ fn scans_find_what_is_there(keyspace: &str) {
     }
 }
 
+/// The first ten keys of a keyspace, and how many deletes RocksDB has passed to find them.
+fn first_page(handle: &mut RocksHandle, keyspace: Keyspace) -> (Vec<Vec<u8>>, u64) {
+    let deletes_passed = || PerfContext::default().metric(PerfMetric::InternalDeleteSkippedCount);
+    let before = deletes_passed();
+    handle.begin(&Scope::Read).unwrap();
+    let page = handle.scan(keyspace, &KeyRange::all(), Direction::Forward, PageLimit::items(10)).unwrap();
+    handle.rollback();
+    (page.records().map(|(key, _)| key.to_vec()).collect(), deletes_passed() - before)
+}
+
 #[test]
 fn what_is_taken_from_the_front_of_the_expiries_is_not_walked_over_again() {
     let directory = tempfile::tempdir().unwrap();
@@ -684,32 +695,19 @@ fn what_is_taken_from_the_front_of_the_expiries_is_not_walked_over_again() {
     let key = |number: u32| number.to_be_bytes();
     write(&mut handle, |batch| (0..5000).for_each(|number| batch.put(expiry, &key(number), b"").unwrap())).unwrap();
     write(&mut handle, |batch| (0..4000).for_each(|number| batch.delete(expiry, &key(number)).unwrap())).unwrap();
-    let deletes_passed = || PerfContext::default().metric(PerfMetric::InternalDeleteSkippedCount);
-    let first = |handle: &mut RocksHandle| {
-        let before = deletes_passed();
-        handle.begin(&Scope::Read).unwrap();
-        let page = handle.scan(expiry, &KeyRange::all(), Direction::Forward, PageLimit::items(10)).unwrap();
-        handle.rollback();
-        (page.records().next().unwrap().0.to_vec(), deletes_passed() - before)
-    };
-    assert_eq!(first(&mut handle), (key(4000).to_vec(), 4000));
-    assert_eq!(first(&mut handle), (key(4000).to_vec(), 0));
+    let first = |(keys, passed): (Vec<Vec<u8>>, u64)| (keys.first().cloned(), passed);
+    assert_eq!(first(first_page(&mut handle, expiry)), (Some(key(4000).to_vec()), 4000));
+    assert_eq!(first(first_page(&mut handle, expiry)), (Some(key(4000).to_vec()), 0));
     // What is put there is found, also by who has read that there was nothing.
     write(&mut handle, |batch| batch.put(expiry, &key(1234), b"").unwrap()).unwrap();
-    let (found, passed) = first(&mut handle);
-    assert!(found == key(1234) && passed < 10, "{found:?}, {passed} dead records");
+    let (found, passed) = first(first_page(&mut handle, expiry));
+    assert!(found == Some(key(1234).to_vec()) && passed < 10, "{found:?}, {passed} dead records");
     // Nor where nothing is left at all.
     write(&mut handle, |batch| (1234..5000).for_each(|number| batch.delete(expiry, &key(number)).unwrap())).unwrap();
-    let mut passes = || {
-        let before = deletes_passed();
-        handle.begin(&Scope::Read).unwrap();
-        let page = handle.scan(expiry, &KeyRange::all(), Direction::Forward, PageLimit::items(10)).unwrap();
-        handle.rollback();
-        assert_eq!(page.records().count(), 0);
-        deletes_passed() - before
-    };
-    assert!(passes() >= 1000);
-    assert!(passes() < 10);
+    let (found, passed) = first_page(&mut handle, expiry);
+    assert!(found.is_empty() && passed >= 1000, "{found:?}, {passed} dead records");
+    let (found, passed) = first_page(&mut handle, expiry);
+    assert!(found.is_empty() && passed < 10, "{found:?}, {passed} dead records");
 }
 
 #[test]
@@ -727,8 +725,7 @@ fn files_that_hold_deletes_are_left_alone_where_nobody_scans() {
     }
     // A compaction would begin at once. They are fewer than the sixteen that are compacted together.
     std::thread::sleep(Duration::from_millis(500));
-    let is_table = |path: &Path| path.extension().is_some_and(|extension| extension == "sst");
-    let tables = std::fs::read_dir(directory.path()).unwrap().filter(|entry| is_table(&entry.as_ref().unwrap().path())).count();
+    let tables = lengths(directory.path(), "sst").len();
     assert!(tables >= 10, "{tables} files");
 }
 
@@ -743,14 +740,10 @@ fn a_keyspace_is_written_and_compacted_early_where_scans_meet_many_tombstones() 
     write(&mut handle, |batch| (0..20_000).for_each(|number| batch.put(meta, &key(number), b"v").unwrap())).unwrap();
     store.flush().unwrap();
     write(&mut handle, |batch| (0..19_999).for_each(|number| batch.delete(meta, &key(number)).unwrap())).unwrap();
-    let deletes_passed = || PerfContext::default().metric(PerfMetric::InternalDeleteSkippedCount);
     let mut scan = || {
-        let before = deletes_passed();
-        handle.begin(&Scope::Read).unwrap();
-        let page = handle.scan(meta, &KeyRange::all(), Direction::Forward, PageLimit::items(10)).unwrap();
-        handle.rollback();
-        assert_eq!(page.records().map(|(key, _)| key.to_vec()).collect::<Vec<_>>(), [key(19_999)]);
-        deletes_passed() - before
+        let (found, passed) = first_page(&mut handle, meta);
+        assert_eq!(found, [key(19_999)]);
+        passed
     };
     assert_eq!(scan(), 19_999);
     // Some dozens of scans, one after the other, are worth a compaction.
@@ -769,12 +762,7 @@ fn a_keyspace_that_hardly_changes_does_not_keep_old_logs() {
     for step in 0..20 * MIB / 4096 {
         put(&mut handle, &step.to_be_bytes(), &[7; 4096]).unwrap();
     }
-    let is_log = |path: &Path| path.extension().is_some_and(|extension| extension == "log");
-    let bytes = || {
-        let paths = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
-        // One may go while we look.
-        paths.filter(|path| is_log(path)).filter_map(|path| path.metadata().ok()).map(|log| log.len()).sum::<u64>()
-    };
+    let bytes = || lengths(directory.path(), "log").iter().sum::<u64>();
     wait_until("the logs are a few write buffers", || bytes() <= 4 * MIB);
     assert!(bytes() > 0);
 }
