@@ -28,24 +28,34 @@ const TABLES = {
   },
 };
 
-/** @param {Engine} engine @param {Key} key @returns {Promise<HTMLElement>} */
-export async function show(engine, key) {
+/** @typedef {{ rows: number }} Extent How many rows of a table are asked for; whoever shows a key anew keeps it. */
+
+/** @param {Engine} engine @param {Key} key @param {Extent} extent @returns {Promise<HTMLElement>} */
+export async function show(engine, key, extent) {
   const table = TABLES[key.type];
-  return table ? showTable(engine, key, table) : showString(await engine.read(() => engine.browse.ask('GETRANGE', key.name, 0, MOST_BYTES - 1)), key.size);
+  return table ? showTable(engine, key, table, extent) : showString(await engine.read(() => engine.browse.ask('GETRANGE', key.name, 0, MOST_BYTES - 1)), key.size);
 }
 
-/** @param {Engine} engine @param {Key} key @param {Table} table */
-async function showTable(engine, key, { heads, page }) {
+/** @param {Engine} engine @param {Key} key @param {Table} table @param {Extent} extent */
+async function showTable(engine, key, { heads, page }, extent) {
   const body = h('tbody');
   const more = h('button', { type: 'button', class: 'button quiet' }, 'More');
   let cursor = '0';
   const load = async () => {
-    const next = await engine.read(() => page(engine, key.name, cursor));
-    body.append(...next.rows.map((row) => h('tr', {}, row.map((cell) => h('td', {}, typeof cell === 'string' ? cell : plain(cell))))));
-    ({ cursor } = next);
+    more.disabled = true;
+    // Asked anew after each page: More may have been pressed in the table that this one replaces.
+    do {
+      const next = await engine.read(() => page(engine, key.name, cursor));
+      body.append(...next.rows.map((row) => h('tr', {}, row.map((cell) => h('td', {}, typeof cell === 'string' ? cell : plain(cell))))));
+      ({ cursor } = next);
+    } while (cursor !== '0' && body.childElementCount < extent.rows);
     more.hidden = cursor === '0';
+    more.disabled = false;
   };
-  more.addEventListener('click', () => void load());
+  more.addEventListener('click', () => {
+    extent.rows = body.childElementCount + PAGE;
+    void load();
+  });
   await load();
   return h('div', { class: 'value' }, h('table', { class: `value-${key.type}` }, h('thead', {}, h('tr', {}, heads.map((head) => h('th', { scope: 'col' }, head)))), body), more);
 }

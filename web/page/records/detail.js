@@ -2,6 +2,7 @@
 
 import { plain } from '../bytes.js';
 import { byId, fill, h } from '../dom.js';
+import { sameKey } from '../engine.js';
 import { confirmDeletion, expire, rename } from '../keys/actions.js';
 import { one, sizeInWords } from '../keys/scan.js';
 import { everySecond, left } from '../keys/ttl.js';
@@ -21,6 +22,10 @@ export class Detail {
   #value = byId('panel-value');
   /** @type {Key | null} */
   #key = null;
+  // What More has brought stays when the same key is read again.
+  #extent = { rows: 0 };
+  /** @type {Uint8Array | null} */
+  #loaded = null;
   #turn = 0;
   #timer = 0;
 
@@ -43,9 +48,12 @@ export class Detail {
   async #load() {
     const turn = ++this.#turn;
     const { selected } = this.engine;
+    if (!sameKey(selected, this.#loaded)) this.#extent = { rows: 0 };
+    this.#loaded = selected;
+    const extent = this.#extent;
     try {
       const key = selected && (await one(this.engine, selected));
-      const value = key && (await show(this.engine, key));
+      const value = key && (await show(this.engine, key, extent));
       if (turn !== this.#turn) return;
       this.#key = key;
       this.#write();

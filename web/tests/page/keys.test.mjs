@@ -49,13 +49,19 @@ test('bytes that are no text are shown as a hex dump', async () => {
   await page.close();
 });
 
-test('a long collection comes a page at a time', async () => {
+test('a long collection comes a page at a time, and what has come stays when the key changes', async () => {
   const page = await pages.open();
-  await page.enter(`RPUSH long ${Array.from({ length: 150 }, (_, at) => `e${at}`).join(' ')}`);
+  const shows = (count) => eventually(async () => assert.equal(await page.tab.locator('#panel-value tbody tr').count(), count));
+  const push = (key, count) => page.enter(`RPUSH ${key} ${Array.from({ length: count }, (_, at) => `e${at}`).join(' ')}`);
+  await push('long', 150);
   await page.tab.click('#tab-value');
-  await eventually(async () => assert.equal(await page.tab.locator('#panel-value tbody tr').count(), 100));
+  await shows(100);
   await page.tab.click('#panel-value .value button');
-  await eventually(async () => assert.equal(await page.tab.locator('#panel-value tbody tr').count(), 150));
+  await shows(150);
+  await push('long', 1);
+  await shows(151);
+  await push('other', 150);
+  await shows(100);
   await page.close();
 });
 
