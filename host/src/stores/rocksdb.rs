@@ -33,6 +33,7 @@ mod redo;
 mod resident_records;
 mod residents;
 mod scan;
+mod shares;
 mod write_back;
 
 pub use handle::RocksHandle;

@@ -22,6 +22,7 @@ use super::question::{Asked, Question};
 use super::records::{Known, Name, Records, Slot, length};
 use super::resident_records::ResidentRecords;
 use super::residents::Residents;
+use super::shares::Shares;
 use bytes::Bytes;
 use foldhash::quality::RandomState;
 use orbweaver_engine::store::{KeyRange, Page, PageLimit};
@@ -36,7 +37,7 @@ const SHARDS: usize = u64::BITS as usize;
 const MAX_VALUE_BYTES: usize = 16 << 10;
 /// So are larger pages: a few of them would push everything else out.
 const MAX_PAGE_BYTES: usize = 64 << 10;
-/// The part of the cache's memory that residents may take.
+/// The part of the cache's memory that residents may take. What they leave of it is the records'.
 const RESIDENT_SHARE: usize = 4;
 /// The part of it that the filter of frontiers takes.
 const FILTER_SHARE: usize = 16;
@@ -46,6 +47,8 @@ const PAGES: u32 = 1 << 31;
 /// The cache of one store.
 pub struct RecordCache {
     shards: Vec<RwLock<Records>>,
+    /// What records and residents may take together.
+    bytes: usize,
     records: Marks,
     /// By the first bytes of keys: ranges that were deleted.
     ranges: Marks,
@@ -53,6 +56,7 @@ pub struct RecordCache {
     structures: Marks,
     gaps: Gaps,
     residents: Residents,
+    shares: Shares,
     frontiers: Frontiers,
     hasher: RandomState,
     /// The keyspaces: position of the database, and name of the column family.
@@ -75,14 +79,16 @@ impl RecordCache {
         }
         let hasher = RandomState::default();
         let (residents, filter) = (bytes / RESIDENT_SHARE, bytes / FILTER_SHARE);
-        let bytes = bytes - residents - filter;
+        let bytes = bytes - filter;
         Some(Self {
             shards: (0..SHARDS).map(|_| RwLock::new(Records::new(bytes / SHARDS))).collect(),
+            bytes,
             records: Marks::new(),
             ranges: Marks::new(),
             structures: Marks::new(),
             gaps: Gaps::new(),
             residents: Residents::new(residents),
+            shares: Shares::new(residents),
             frontiers: Frontiers::new(filter),
             hasher,
             spaces: Mutex::default(),
@@ -232,6 +238,16 @@ impl RecordCache {
     pub fn add_resident(&self, structure: Structure, whole: ResidentRecords, last: u64) {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
         self.residents.add((structure, hash), self.structures.at(hash), whole, last);
+        self.share();
+    }
+
+    /// To be called where residents have been changed: what they leave is the records'.
+    fn share(&self) {
+        let bound = |kept: usize| {
+            let records = self.bytes.saturating_sub(kept) / SHARDS;
+            self.shards.iter().for_each(|shard| shard.write().bound(records));
+        };
+        self.shares.follow(|| self.residents.bytes(), bound);
     }
 
     /// To be called before a commit writes.
@@ -390,6 +406,7 @@ impl Drop for Changing<'_> {
             self.cache.records.at(*hash).finish(number);
         }
         self.marks.iter().for_each(|mark| mark.finish(number));
+        self.cache.share();
     }
 }
 
@@ -594,6 +611,31 @@ mod tests {
         assert!(bytes <= 1 << 20, "{bytes}");
         cache.keep(SPACE, b"long", 0, Some(&[0; MAX_VALUE_BYTES + 1]));
         assert_eq!(cache.get(SPACE, b"long", 0), None);
+    }
+
+    #[test]
+    fn records_take_what_residents_leave_and_give_it_back_when_residents_come() {
+        let cache = cache();
+        let fill = || (0..20_000_u32).for_each(|number| cache.keep(SPACE, &number.to_be_bytes(), 0, Some(&[0; 100])));
+        let bytes = || cache.shards.iter().map(|shard| shard.read().bytes()).sum::<usize>();
+        let most = (1 << 20) - (1 << 20) / FILTER_SHARE;
+        fill();
+        assert!((most * 95 / 100..=most).contains(&bytes()), "{}", bytes());
+        let structure = |number: u64| (SPACE, number.to_be_bytes());
+        for number in 0..2000 {
+            let mut whole = ResidentRecords::with_room(0);
+            (0..20_u32).for_each(|record| whole.put(&[structure(number).1.as_slice(), &record.to_be_bytes()].concat(), b"value"));
+            cache.add_resident(structure(number), whole, 0);
+            assert!(bytes() + cache.residents.bytes() <= most, "{} {}", bytes(), cache.residents.bytes());
+        }
+        assert!(cache.residents.bytes() > (1 << 20) / RESIDENT_SHARE / 2);
+        fill();
+        assert!(bytes() + cache.residents.bytes() <= most);
+        // A range that is no structure's own takes all residents along.
+        cache.change(vec![Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"", end: b"" }]).finish(1, true);
+        assert_eq!(cache.residents.bytes(), 0);
+        (0..20_000_u32).for_each(|number| cache.keep(SPACE, &number.to_be_bytes(), 1, Some(&[0; 100])));
+        assert!((most * 95 / 100..=most).contains(&bytes()), "{}", bytes());
     }
 
     #[test]

@@ -163,6 +163,12 @@ impl Records {
         }
     }
 
+    /// From now on its slots take so many bytes at most.
+    pub fn bound(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
+        self.make_room(0);
+    }
+
     /// Takes slots away until so many bytes are free.
     fn make_room(&mut self, bytes: usize) {
         while self.bytes + bytes > self.most_bytes && !self.slots.is_empty() {
@@ -250,6 +256,18 @@ mod tests {
         assert_eq!(records.find(7).unwrap().record(), Some(Some(&b"value"[..])));
         records.put(7, &names[2], Known::Value(b"other"), 1);
         assert_eq!(names.map(|name| records.find(7).unwrap().is_of(&name)), [false, false, true]);
+    }
+
+    #[test]
+    fn a_lower_bound_takes_away_what_is_beyond_it_at_once_and_a_higher_one_lets_more_in() {
+        let mut records = Records::new(1000 * (OVERHEAD_BYTES + 8));
+        let fill = |records: &mut Records| (0..2000_u32).for_each(|number| put(records, &number.to_be_bytes(), b"four"));
+        for most in [1000, 100, 0, 1500] {
+            records.bound(most * (OVERHEAD_BYTES + 8));
+            assert!(records.slots.len() <= most, "{most}");
+            fill(&mut records);
+            assert_eq!(records.slots.len(), most);
+        }
     }
 
     #[test]

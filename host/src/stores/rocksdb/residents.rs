@@ -15,9 +15,9 @@ use super::resident_records::ResidentRecords;
 use bytes::Bytes;
 use hashbrown::HashTable;
 use orbweaver_engine::store::{Page, PageLimit};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Parts with a lock each.
 const SHARDS: usize = 8;
@@ -48,6 +48,8 @@ const SAMPLE: usize = 8;
 pub struct Residents {
     shards: Vec<Mutex<Shard>>,
     shard_bytes: usize,
+    /// What all shards take.
+    bytes: AtomicUsize,
     places: Places,
 }
 
@@ -70,6 +72,22 @@ struct Shard {
     now: u64,
     /// Where the last sample ended.
     hand: usize,
+}
+
+/// A shard that is changed, which the number of all bytes follows.
+struct Held<'r> {
+    shard: MutexGuard<'r, Shard>,
+    before: usize,
+    all: &'r AtomicUsize,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if self.shard.bytes != self.before {
+            // Wraps where there are fewer now, and so does the sum.
+            self.all.fetch_add(self.shard.bytes.wrapping_sub(self.before), Ordering::Relaxed);
+        }
+    }
 }
 
 struct Resident {
@@ -144,6 +162,7 @@ impl Residents {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             shard_bytes: bytes / SHARDS,
+            bytes: AtomicUsize::new(0),
             places: Places((0..places).map(|_| Counts::default()).collect()),
         }
     }
@@ -201,12 +220,12 @@ impl Residents {
     /// Makes a structure resident: all its records in the state behind the commit `last`. Not where the structure, whose mark is
     /// given, has been changed since.
     pub fn add(&self, (structure, hash): (Structure, u64), mark: &Mark, records: ResidentRecords, last: u64) {
-        let Some(shard) = self.shard(hash) else { return };
         let weight = records.weight();
         if weight > self.shard_bytes / 2 {
             return;
         }
-        let mut shard = shard.lock();
+        let Some(mut held) = self.hold(hash) else { return };
+        let shard = &mut *held.shard;
         let place = self.places.at(hash);
         // Whoever changes the structure from here on sees the count, or is seen by its mark.
         place.residents.fetch_add(1, Ordering::SeqCst);
@@ -228,9 +247,9 @@ impl Residents {
         if !self.places.has_residents(hash) {
             return;
         }
-        let (Some(prefix), Some(shard)) = (key.first_chunk(), self.shard(hash)) else { return };
+        let (Some(prefix), Some(mut held)) = (key.first_chunk(), self.hold(hash)) else { return };
         let structure = (space, *prefix);
-        let mut shard = shard.lock();
+        let shard = &mut *held.shard;
         let Some(resident) = shard.find(hash, &structure) else { return };
         let before = resident.records.weight();
         match value {
@@ -249,18 +268,35 @@ impl Residents {
     /// A structure is not known any more: a range of it is deleted, or a commit has failed. To be called behind [`Mark::begin`] and
     /// before [`Mark::finish`].
     pub fn forget(&self, space: u32, hash: u64, key: &[u8]) {
-        if let (true, Some(prefix), Some(shard)) = (self.places.has_residents(hash), key.first_chunk(), self.shard(hash)) {
-            shard.lock().remove(&self.places, hash, &(space, *prefix));
+        if !self.places.has_residents(hash) {
+            return;
+        }
+        if let (Some(prefix), Some(mut held)) = (key.first_chunk(), self.hold(hash)) {
+            held.shard.remove(&self.places, hash, &(space, *prefix));
         }
     }
 
     /// None is known any more.
     pub fn forget_all(&self) {
         for shard in &self.shards {
-            let mut shard = shard.lock();
+            let shard = &mut *self.held(shard).shard;
             shard.residents.drain().for_each(|resident| self.places.left(&resident));
             *shard = Shard::default();
         }
+    }
+
+    /// How many bytes the residents take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn hold(&self, hash: u64) -> Option<Held<'_>> {
+        self.shard(hash).map(|shard| self.held(shard))
+    }
+
+    fn held<'r>(&'r self, shard: &'r Mutex<Shard>) -> Held<'r> {
+        let shard = shard.lock();
+        Held { before: shard.bytes, shard, all: &self.bytes }
     }
 
     fn shard(&self, hash: u64) -> Option<&Mutex<Shard>> {
@@ -420,6 +456,7 @@ mod tests {
             assert!(page.pieces_from(0).eq(model.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))), "step {step}");
             let shard = residents.shard(HASH).unwrap().lock();
             assert_eq!(shard.bytes, shard.residents.iter().map(|resident| resident.records.weight()).sum::<usize>());
+            assert_eq!(residents.bytes(), shard.bytes);
         }
     }
 
@@ -492,5 +529,8 @@ mod tests {
         }
         assert_eq!(whole(&residents, &mark, 0), None);
         assert!(bytes().iter().all(|bytes| *bytes <= (1 << 20) / SHARDS), "{:?}", bytes());
+        assert_eq!(residents.bytes(), bytes().iter().sum::<usize>());
+        residents.forget_all();
+        assert_eq!(residents.bytes(), 0);
     }
 }

@@ -1,0 +1,71 @@
+//! What residents leave of their share of the cache is the records'. Both are in parts with bounds of their own: so that these are not
+//! written anew with each record, they follow in steps.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The share is given back in so many steps.
+const STEPS: usize = 64;
+
+/// Who has which part of the memory that residents may take.
+pub struct Shares {
+    step: usize,
+    /// So many steps are the residents', used or not.
+    kept: AtomicUsize,
+    /// Held while bounds are written, so that all are of one time.
+    bounds: Mutex<()>,
+}
+
+impl Shares {
+    /// Residents may take so many bytes, and take none yet.
+    pub fn new(most_bytes: usize) -> Self {
+        Self { step: most_bytes.div_ceil(STEPS).max(1), kept: AtomicUsize::new(0), bounds: Mutex::default() }
+    }
+
+    /// Residents take so many bytes: where the bounds are to follow, `bound` is told how many bytes of the share records must not take.
+    pub fn follow(&self, used: impl Fn() -> usize, bound: impl FnOnce(usize)) {
+        if self.is_kept(used()) {
+            return;
+        }
+        let _alone = self.bounds.lock();
+        // Another thread may have done it meanwhile.
+        let used = used();
+        if !self.is_kept(used) {
+            let kept = used.div_ceil(self.step);
+            self.kept.store(kept, Ordering::Relaxed);
+            bound(kept * self.step);
+        }
+    }
+
+    /// Whether what is kept is enough, and not a whole step too much: what comes and goes moves no bounds.
+    fn is_kept(&self, used: usize) -> bool {
+        let kept = self.kept.load(Ordering::Relaxed);
+        (used.div_ceil(self.step)..=used.div_ceil(self.step) + 1).contains(&kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn bounds_follow_what_residents_take_at_once_and_what_they_leave_from_a_step_on() {
+        let shares = Shares::new(6400);
+        let bound = Cell::new(None);
+        let follow = |used: usize| {
+            bound.set(None);
+            shares.follow(|| used, |bytes| bound.set(Some(bytes)));
+            bound.get()
+        };
+        assert_eq!((follow(0), follow(1), follow(100)), (None, Some(100), None));
+        assert_eq!((follow(101), follow(200), follow(6400)), (Some(200), None, Some(6400)));
+        assert_eq!((follow(6201), follow(6200), follow(6201)), (None, Some(6200), Some(6300)));
+        assert_eq!((follow(0), follow(0)), (Some(0), None));
+    }
+
+    #[test]
+    fn a_share_of_nothing_has_no_steps() {
+        Shares::new(0).follow(|| 0, |bytes| panic!("{bytes}"));
+    }
+}
