@@ -112,17 +112,29 @@ fn times() -> impl Strategy<Value = usize> {
 }
 
 /// What fills and empties lists, and what is no list.
-const PUSHES: [&str; 10] =
-    ["LPUSH @ a", "LPUSH @ b c", "LPUSH @ d", "RPUSH @ e", "RPUSH @ f g h", "RPUSH # i", "LPOP @", "RPOP @ 3", "SET @ text", "DEL @"];
+const PUSHES: [&str; 12] = [
+    "LPUSH @ a",
+    "LPUSH @ b c",
+    "LPUSH @ d",
+    "RPUSH @ e",
+    "RPUSH @ f g h",
+    "RPUSH # i",
+    "LPOP @",
+    "RPOP @",
+    "RPOP @ 3",
+    "LPOP @ x",
+    "SET @ text",
+    "DEL @",
+];
 
 proptest! {
     #[test]
-    fn rows_of_pushes_leave_what_single_ones_do_whatever_is_under_their_key(
-        steps in prop::collection::vec((prop::sample::select(&PUSHES[..6]), times(), prop::sample::select(PUSHES.as_slice())), 1..60),
+    fn rows_of_pushes_and_pops_leave_what_single_ones_do_whatever_is_under_their_key(
+        steps in prop::collection::vec((prop::sample::select(&PUSHES[..9]), times(), prop::sample::select(PUSHES.as_slice())), 1..60),
         layout in prop::sample::select(NAMES.as_slice()),
         max_batch_ops in prop::sample::select([20, u64::MAX].as_slice()),
     ) {
-        // Most of what comes is a push, or several of them.
+        // Most of what comes is a push or a pop, or several of them.
         let commands = steps.iter().flat_map(|&(push, times, other)| {
             std::iter::repeat_n(push, times).chain((times % 2 == 0).then_some(other)).map(|command| command.replace('@', "key").replace('#', "other"))
         });
@@ -195,6 +207,8 @@ fn a_row_is_one_commit_where_eight_groups_of_other_requests_are_eight() {
         (&increments, 1, None),
         (&pushes, 1, None),
         (&commands(&|_| "RPUSH list x".into()), 1, None),
+        // What is taken is read before, and may be large.
+        (&format!("{pushes}\r\n{}", commands(&|_| "LPOP list".into())), 9, None),
         // What is not like the others behind them, or among them.
         (&format!("{pushes}\r\nSET text x"), 2, None),
         (&commands(&|number| format!("RPUSH list{} {number}", number % 2)), 8, None),

@@ -36,7 +36,10 @@ pub const COMMANDS: &[Command] = &[
     Group::List
         .row("lmpop", -4, REMOVAL.and(Flags::MOVABLEKEYS), "7.0.0", "Removes elements from an end of the first list that exists.", lmpop)
         .with_keys(COUNTED),
-    Group::List.row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop).naming(Parts::End(End::Head)),
+    Group::List
+        .row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop)
+        .naming(Parts::End(End::Head))
+        .in_rows(lpop_row),
     Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
     Group::List.row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush).in_rows(lpush_row),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
@@ -44,7 +47,10 @@ pub const COMMANDS: &[Command] = &[
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
     Group::List.row("lset", 4, WRITE, "1.0.0", "Replaces the element at a position.", lset),
     Group::List.row("ltrim", 4, REMOVAL, "1.0.0", "Keeps the elements between two positions only.", ltrim),
-    Group::List.row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop).naming(Parts::End(End::Tail)),
+    Group::List
+        .row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop)
+        .naming(Parts::End(End::Tail))
+        .in_rows(rpop_row),
     Group::List
         .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
         .with_keys(SOURCE_AND_DESTINATION),
@@ -125,6 +131,30 @@ fn pop(context: &mut Context, reply: &mut Reply, end: End) -> Result<()> {
         (popped, None) => reply_value(reply, popped.as_deref().and_then(<[Bytes]>::first).map(AsRef::as_ref)),
     }
     Ok(())
+}
+
+fn lpop_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answered: &mut dyn FnMut(usize)) -> Result<()> {
+    pop_row(context, calls, reply, answered, End::Head)
+}
+
+fn rpop_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answered: &mut dyn FnMut(usize)) -> Result<()> {
+    pop_row(context, calls, reply, answered, End::Tail)
+}
+
+fn pop_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answered: &mut dyn FnMut(usize), end: End) -> Result<()> {
+    let mut times = 0;
+    for args in calls {
+        if args.len() > 2 {
+            // Together they could remove more than is committed at once.
+            return Err(Error::client("ERR pops that are told a count are not run as one"));
+        }
+        times += 1;
+    }
+    let at = key(context)?;
+    lists::pop_each(&mut context.db, &at, end, times, |popped| {
+        reply_value(reply, popped.map(AsRef::as_ref));
+        answered(reply.len());
+    })
 }
 
 fn lmpop(context: &mut Context, reply: &mut Reply) -> Result<()> {

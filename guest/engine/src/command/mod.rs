@@ -107,6 +107,12 @@ impl Command {
         Self { parts, ..self }
     }
 
+    /// Whether very many calls of it may run as one. Not of those that take elements: all are read before, and may be large.
+    #[must_use]
+    pub const fn has_long_rows(&self) -> bool {
+        matches!(self.run, Run::DataInRows(..)) && !matches!(self.parts, Parts::End(_))
+    }
+
     /// Whether a request of `count` arguments, the name included, fits the arity.
     #[must_use]
     pub fn takes(&self, count: usize) -> bool {

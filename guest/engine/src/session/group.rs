@@ -2,7 +2,6 @@
 
 use super::plan::{Job, Work};
 use super::rows::are_alike;
-use crate::command::Run;
 use crate::command::flags::Flags;
 use crate::store::{Limits, Store};
 
@@ -25,7 +24,7 @@ pub const TIMES_IN_A_ROW: usize = 8;
 pub struct Group {
     jobs: Vec<Job>,
     requests: usize,
-    /// All of them are calls of one command on one key that has a handler for rows.
+    /// All of them are calls on one key, of one command that has long rows.
     is_row: bool,
 }
 
@@ -38,7 +37,7 @@ impl Group {
 
     pub fn push(&mut self, job: Job) {
         self.is_row = match (self.jobs.first().map(|first| &first.work), &job.work) {
-            (None, Work::Call(call)) => matches!(call.command.run, Run::DataInRows(..)),
+            (None, Work::Call(call)) => call.command.has_long_rows(),
             (Some(Work::Call(first)), Work::Call(call)) => self.is_row && are_alike(first, call),
             _ => false,
         };
@@ -83,13 +82,14 @@ impl Group {
         let last = self.jobs.last().filter(|_| times > 0);
         let Some((last, Work::Call(call))) = last.map(|last| (last, &last.work)) else { return 0 };
         // What reads leaves nothing to commit on the way, and what runs in rows no more than its bytes. Events are told behind each job.
-        let most_as_one = match call.command.run {
-            _ if events_are_wanted => 1,
-            Run::DataInRows(..) if is_roomy(&store.limits()) => {
-                (MAX_BYTES_AS_ONE / length).min(MAX_ARGS_AS_ONE / call.args.len().max(1)).max(1)
-            }
-            _ if call.command.flags.has(Flags::READONLY) => times,
-            _ => 1,
+        let most_as_one = if events_are_wanted {
+            1
+        } else if call.command.has_long_rows() && is_roomy(&store.limits()) {
+            (MAX_BYTES_AS_ONE / length).min(MAX_ARGS_AS_ONE / call.args.len().max(1)).max(1)
+        } else if call.command.flags.has(Flags::READONLY) {
+            times
+        } else {
+            1
         };
         let again = last.again(1);
         let firsts = (0..times).step_by(most_as_one);

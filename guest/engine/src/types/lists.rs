@@ -158,6 +158,29 @@ pub fn pop(db: &mut Db, at: &KeyAt, end: End, count: u64) -> Result<Option<Vec<B
     Ok(Some(popped))
 }
 
+/// As [`pop`] of one element, so many times; `popped` is told each, and `None` where there is no list any more. The head is written once.
+///
+/// # Errors
+/// See the module: then some elements may be gone, and the head is as before.
+pub fn pop_each(db: &mut Db, at: &KeyAt, end: End, times: usize, mut popped: impl FnMut(Option<&Bytes>)) -> Result<()> {
+    let found = find(db, at)?;
+    let mut left = found.as_ref().map(|(_, list)| *list).filter(|list| list.count > 0);
+    for _ in 0..times {
+        let Some(list) = left.as_mut().filter(|list| list.count > 0) else {
+            popped(None);
+            continue;
+        };
+        let (taken, rest) = take(db, at, list, end, 1)?;
+        *list = rest;
+        popped(taken.first());
+    }
+    if let (Some((old, _)), Some(list)) = (&found, left) {
+        db.notify(Classes::LIST, pop_event(end), at);
+        write(db, at, Some(old), list)?;
+    }
+    Ok(())
+}
+
 /// [`pop`] from the first of `lists` that exists, with its place among them; `None` where there is none. The keys behind it are not
 /// looked at.
 ///
