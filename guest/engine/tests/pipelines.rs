@@ -111,8 +111,8 @@ fn times() -> impl Strategy<Value = usize> {
     prop_oneof![100 => 0..4_usize, 1 => Just(270), 1 => Just(1100)]
 }
 
-/// What fills and empties lists, and what is no list.
-const PUSHES: [&str; 12] = [
+/// What fills and empties lists at their ends, and what is no list.
+const AT_ENDS: [&str; 13] = [
     "LPUSH @ a",
     "LPUSH @ b c",
     "LPUSH @ d",
@@ -123,6 +123,7 @@ const PUSHES: [&str; 12] = [
     "RPOP @",
     "RPOP @ 3",
     "LPOP @ x",
+    "EXPIRE @ 100",
     "SET @ text",
     "DEL @",
 ];
@@ -130,13 +131,13 @@ const PUSHES: [&str; 12] = [
 proptest! {
     #[test]
     fn rows_of_pushes_and_pops_leave_what_single_ones_do_whatever_is_under_their_key(
-        steps in prop::collection::vec((prop::sample::select(&PUSHES[..9]), times(), prop::sample::select(PUSHES.as_slice())), 1..60),
+        steps in prop::collection::vec((prop::sample::select(&AT_ENDS[..9]), times(), prop::sample::select(AT_ENDS.as_slice())), 1..60),
         layout in prop::sample::select(NAMES.as_slice()),
         max_batch_ops in prop::sample::select([20, u64::MAX].as_slice()),
     ) {
         // Most of what comes is a push or a pop, or several of them.
-        let commands = steps.iter().flat_map(|&(push, times, other)| {
-            std::iter::repeat_n(push, times).chain((times % 2 == 0).then_some(other)).map(|command| command.replace('@', "key").replace('#', "other"))
+        let commands = steps.iter().flat_map(|&(at_end, times, other)| {
+            std::iter::repeat_n(at_end, times).chain((times % 2 == 0).then_some(other)).map(|command| command.replace('@', "key").replace('#', "other"))
         });
         let commands: Vec<String> = commands.collect();
         let limits = Limits { max_batch_ops, ..Limits::NONE };

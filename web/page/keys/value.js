@@ -2,6 +2,7 @@
 
 import { hex, plain, text } from '../bytes.js';
 import { h } from '../dom.js';
+import { explain } from '../status/errors.js';
 
 /** @typedef {import('../engine.js').Engine} Engine */
 /** @typedef {import('./scan.js').Key} Key */
@@ -14,17 +15,17 @@ const LINE_BYTES = 16;
 /**
  * @typedef {object} Table How a type is shown.
  * @property {string[]} heads
- * @property {(engine: Engine, key: Uint8Array, cursor: string) => Promise<{ rows: (string | Uint8Array)[][], cursor: string }>} page
+ * @property {(engine: Engine, key: Uint8Array, cursor: string, count: number) => Promise<{ rows: (string | Uint8Array)[][], cursor: string }>} page
  */
 
 /** @type {Record<string, Table>} */
 const TABLES = {
   hash: { heads: ['field', 'value'], page: scanned('HSCAN', 2) },
   set: { heads: ['member'], page: scanned('SSCAN', 1) },
-  list: { heads: ['index', 'element'], page: ranged((key, from) => ['LRANGE', key, from, from + PAGE - 1], 1, (at, [element]) => [String(at), element]) },
+  list: { heads: ['index', 'element'], page: ranged((key, from, count) => ['LRANGE', key, from, from + count - 1], 1, (at, [element]) => [String(at), element]) },
   zset: {
     heads: ['rank', 'member', 'score'],
-    page: ranged((key, from) => ['ZRANGE', key, from, from + PAGE - 1, 'WITHSCORES'], 2, (at, [member, score]) => [String(at), member, score]),
+    page: ranged((key, from, count) => ['ZRANGE', key, from, from + count - 1, 'WITHSCORES'], 2, (at, [member, score]) => [String(at), member, score]),
   },
 };
 
@@ -42,19 +43,23 @@ async function showTable(engine, key, { heads, page }, extent) {
   const more = h('button', { type: 'button', class: 'button quiet' }, 'More');
   let cursor = '0';
   const load = async () => {
-    more.disabled = true;
     // Asked anew after each page: More may have been pressed in the table that this one replaces.
     do {
-      const next = await engine.read(() => page(engine, key.name, cursor));
+      const count = Math.max(PAGE, extent.rows - body.childElementCount);
+      const next = await engine.read(() => page(engine, key.name, cursor, count));
       body.append(...next.rows.map((row) => h('tr', {}, row.map((cell) => h('td', {}, typeof cell === 'string' ? cell : plain(cell))))));
       ({ cursor } = next);
     } while (cursor !== '0' && body.childElementCount < extent.rows);
     more.hidden = cursor === '0';
-    more.disabled = false;
   };
   more.addEventListener('click', () => {
+    // They are on their way.
+    if (extent.rows > body.childElementCount) return;
     extent.rows = body.childElementCount + PAGE;
-    void load();
+    load().catch((error) => {
+      extent.rows = body.childElementCount;
+      more.before(h('p', { class: 'problem' }, explain(error)));
+    });
   });
   await load();
   return h('div', { class: 'value' }, h('table', { class: `value-${key.type}` }, h('thead', {}, h('tr', {}, heads.map((head) => h('th', { scope: 'col' }, head)))), body), more);
@@ -84,23 +89,23 @@ function hexDump(bytes) {
 
 /** Pages by a command of the SCAN family. @param {string} command @param {number} width @returns {Table['page']} */
 function scanned(command, width) {
-  return async ({ browse }, key, cursor) => {
-    const [next, items] = await browse.ask(command, key, cursor, 'COUNT', PAGE);
+  return async ({ browse }, key, cursor, count) => {
+    const [next, items] = await browse.ask(command, key, cursor, 'COUNT', count);
     return { rows: chunks(items, width), cursor: new TextDecoder().decode(next) };
   };
 }
 
 /**
  * Pages by position; the cursor is the next one.
- * @param {(key: Uint8Array, from: number) => import('orbweaver').Argument[]} command
+ * @param {(key: Uint8Array, from: number, count: number) => import('orbweaver').Argument[]} command
  * @param {number} width @param {(at: number, items: Uint8Array[]) => (string | Uint8Array)[]} row
  * @returns {Table['page']}
  */
 function ranged(command, width, row) {
-  return async ({ browse }, key, cursor) => {
+  return async ({ browse }, key, cursor, count) => {
     const from = Number(cursor);
-    const rows = chunks(await browse.ask(...command(key, from)), width);
-    return { rows: rows.map((items, position) => row(from + position, items)), cursor: rows.length < PAGE ? '0' : String(from + PAGE) };
+    const rows = chunks(await browse.ask(...command(key, from, count)), width);
+    return { rows: rows.map((items, position) => row(from + position, items)), cursor: rows.length < count ? '0' : String(from + count) };
   };
 }
 

@@ -145,7 +145,7 @@ fn pop_row(context: &mut Context, calls: Calls<'_, '_>, reply: &mut Reply, answe
     let mut times = 0;
     for args in calls {
         if args.len() > 2 {
-            // Together they could remove more than is committed at once.
+            // Together they could remove more than is committed at once. Nobody sees the error: they are run one by one.
             return Err(Error::client("ERR pops that are told a count are not run as one"));
         }
         times += 1;

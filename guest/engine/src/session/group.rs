@@ -14,7 +14,7 @@ const ROOMY_OPS: u64 = 16 << 10;
 /// As many bytes.
 const ROOMY_BYTES: u64 = 16 << 20;
 
-/// A group takes so many times as many requests while they are alike and may be run as a row, on stores that take much at once. They share
+/// A group takes so many times as many requests while they are alike and may be run as a long row, on stores that take much at once. They share
 /// their reads, and what they write of the collection as a whole: above all the nodes of a [counted tree](crate::layout::ranks), most of which
 /// a few hundred members change.
 pub const TIMES_IN_A_ROW: usize = 8;
@@ -24,8 +24,8 @@ pub const TIMES_IN_A_ROW: usize = 8;
 pub struct Group {
     jobs: Vec<Job>,
     requests: usize,
-    /// All of them are calls on one key, of one command that has long rows.
-    is_row: bool,
+    /// All of them are calls on one key, of one command that [has long rows](crate::command::Command::has_long_rows).
+    is_long_row: bool,
 }
 
 impl Group {
@@ -36,9 +36,9 @@ impl Group {
     }
 
     pub fn push(&mut self, job: Job) {
-        self.is_row = match (self.jobs.first().map(|first| &first.work), &job.work) {
+        self.is_long_row = match (self.jobs.first().map(|first| &first.work), &job.work) {
             (None, Work::Call(call)) => call.command.has_long_rows(),
-            (Some(Work::Call(first)), Work::Call(call)) => self.is_row && are_alike(first, call),
+            (Some(Work::Call(first)), Work::Call(call)) => self.is_long_row && are_alike(first, call),
             _ => false,
         };
         self.requests += job.times();
@@ -48,7 +48,11 @@ impl Group {
     /// How many more requests it takes where `limit` are a group, unless they are a row.
     pub fn room(&self, limit: usize, may_be_a_row: impl FnOnce() -> bool) -> usize {
         let left = limit.saturating_sub(self.requests);
-        if left == 0 && self.is_row && may_be_a_row() { limit.saturating_mul(TIMES_IN_A_ROW).saturating_sub(self.requests) } else { left }
+        if left == 0 && self.is_long_row && may_be_a_row() {
+            limit.saturating_mul(TIMES_IN_A_ROW).saturating_sub(self.requests)
+        } else {
+            left
+        }
     }
 
     pub fn jobs(&self) -> &[Job] {
@@ -81,7 +85,7 @@ impl Group {
         }
         let last = self.jobs.last().filter(|_| times > 0);
         let Some((last, Work::Call(call))) = last.map(|last| (last, &last.work)) else { return 0 };
-        // What reads leaves nothing to commit on the way, and what runs in rows no more than its bytes. Events are told behind each job.
+        // What reads leaves nothing to commit on the way, and what runs in long rows no more than its bytes. Events are told behind each job.
         let most_as_one = if events_are_wanted {
             1
         } else if call.command.has_long_rows() && is_roomy(&store.limits()) {

@@ -45,7 +45,7 @@ pub enum Work {
     /// One command.
     Call(Call),
     /// The call of the job before it so many times more: the client has sent the same bytes again. More than once only where it
-    /// reads, or [runs in rows](crate::command::Run::DataInRows).
+    /// reads, or [has long rows](crate::command::Command::has_long_rows).
     Again(usize),
     /// A command that waits where there is nothing to take.
     Blocking(BlockingCall),

@@ -163,22 +163,22 @@ pub fn pop(db: &mut Db, at: &KeyAt, end: End, count: u64) -> Result<Option<Vec<B
 /// # Errors
 /// See the module: then some elements may be gone, and the head is as before.
 pub fn pop_each(db: &mut Db, at: &KeyAt, end: End, times: usize, mut popped: impl FnMut(Option<&Bytes>)) -> Result<()> {
-    let found = find(db, at)?;
-    let mut left = found.as_ref().map(|(_, list)| *list).filter(|list| list.count > 0);
+    let Some((old, mut list)) = find(db, at)? else {
+        (0..times).for_each(|_| popped(None));
+        return Ok(());
+    };
+    let mut is_emptied = false;
     for _ in 0..times {
-        let Some(list) = left.as_mut().filter(|list| list.count > 0) else {
+        if is_emptied {
             popped(None);
             continue;
-        };
-        let (taken, rest) = take(db, at, list, end, 1)?;
-        *list = rest;
-        popped(taken.first());
+        }
+        let (taken, rest) = take_one(db, at, &list, end)?;
+        popped(Some(&taken));
+        (list, is_emptied) = (rest, rest.count == 0);
     }
-    if let (Some((old, _)), Some(list)) = (&found, left) {
-        db.notify(Classes::LIST, pop_event(end), at);
-        write(db, at, Some(old), list)?;
-    }
-    Ok(())
+    db.notify(Classes::LIST, pop_event(end), at);
+    write(db, at, Some(&old), list)
 }
 
 /// [`pop`] from the first of `lists` that exists, with its place among them; `None` where there is none. The keys behind it are not
@@ -209,11 +209,11 @@ pub fn transfer(db: &mut Db, (from, from_end): (&KeyAt, End), (to, to_end): (&Ke
         db.notify(Classes::LIST, pop_event(from_end), from);
         return Ok(moved);
     }
-    let (moved, rest) = take(db, from, &list, from_end, 1)?;
-    push(db, to, to_end, &moved)?;
+    let (moved, rest) = take_one(db, from, &list, from_end)?;
+    push(db, to, to_end, std::slice::from_ref(&moved))?;
     db.notify(Classes::LIST, pop_event(from_end), from);
     write(db, from, Some(&old), rest)?;
-    Ok(moved.into_iter().next())
+    Ok(Some(moved))
 }
 
 /// Moves the element at an end of a list to an end of the same one, and returns it. A list of one stays as it is.
@@ -223,10 +223,10 @@ fn rotate(db: &mut Db, at: &KeyAt, (old, list): (&Meta, Collection), from: End, 
         write(db, at, Some(old), list)?;
         return Ok(Some(only));
     }
-    let (moved, mut rotated) = take(db, at, &list, from, 1)?;
-    append(db, at, &mut rotated, to, &moved)?;
+    let (moved, mut rotated) = take_one(db, at, &list, from)?;
+    append(db, at, &mut rotated, to, std::slice::from_ref(&moved))?;
     write(db, at, Some(old), rotated)?;
-    Ok(moved.into_iter().next())
+    Ok(Some(moved))
 }
 
 /// Replaces the element at a position.
@@ -374,23 +374,34 @@ fn append(db: &mut Db, at: &KeyAt, list: &mut Collection, end: End, new: &[Bytes
 
 /// Takes up to `count` elements from an end. Returns them, the outermost first, and the list without them.
 fn take(db: &mut Db, at: &KeyAt, list: &Collection, end: End, count: u64) -> Result<(Vec<Bytes>, Collection)> {
-    let ranks = ranks_at(end, list, count);
-    let rest = match end {
-        End::Head => ranks.end..list.count,
-        End::Tail => 0..ranks.start,
-    };
-    let mut taken = Vec::new();
     if count == 1 {
-        // A read of one record costs a store less than a scan.
-        taken.push(db.layout.lists().get(db.transaction, at, list, ranks.start)?);
-    } else {
-        let expected = ranks.end - ranks.start;
-        let mut walk = db.layout.lists().walk(at, list, ranks, inwards(end), expected)?;
-        while let Some((_, element)) = walk.next(db.transaction)? {
-            taken.push(element);
-        }
+        let (element, rest) = take_one(db, at, list, end)?;
+        return Ok((vec![element], rest));
+    }
+    let ranks = ranks_at(end, list, count);
+    let (expected, rest) = (ranks.end - ranks.start, rest_of(end, list, &ranks));
+    let mut taken = Vec::new();
+    let mut walk = db.layout.lists().walk(at, list, ranks, inwards(end), expected)?;
+    while let Some((_, element)) = walk.next(db.transaction)? {
+        taken.push(element);
     }
     Ok((taken, db.layout.lists().keep(db.transaction, at, list, rest)?))
+}
+
+/// As [`take`], of one element: a read of one record costs a store less than a scan.
+fn take_one(db: &mut Db, at: &KeyAt, list: &Collection, end: End) -> Result<(Bytes, Collection)> {
+    let ranks = ranks_at(end, list, 1);
+    let rest = rest_of(end, list, &ranks);
+    let element = db.layout.lists().get(db.transaction, at, list, ranks.start)?;
+    Ok((element, db.layout.lists().keep(db.transaction, at, list, rest)?))
+}
+
+/// The ranks of a list without those next to an end.
+fn rest_of(end: End, list: &Collection, taken: &Range<u64>) -> Range<u64> {
+    match end {
+        End::Head => taken.end..list.count,
+        End::Tail => 0..taken.start,
+    }
 }
 
 /// How far the element at a position is from the head; `None` outside of the list.

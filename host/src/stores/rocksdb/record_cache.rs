@@ -406,6 +406,8 @@ impl Drop for Changing<'_> {
             self.cache.records.at(*hash).finish(number);
         }
         self.marks.iter().for_each(|mark| mark.finish(number));
+        // Whoever waits for it need not wait for bounds as well.
+        drop(self.look.take());
         self.cache.share();
     }
 }

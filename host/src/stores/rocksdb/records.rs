@@ -167,6 +167,8 @@ impl Records {
     pub fn bound(&mut self, most_bytes: usize) {
         self.most_bytes = most_bytes;
         self.make_room(0);
+        // Not to the last place: the next slot would have it grow again.
+        self.slots.shrink_to(self.slots.len() + self.slots.len() / 16, |slot| slot.hash);
     }
 
     /// Takes slots away until so many bytes are free.

@@ -85,7 +85,7 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         if self.shard.bytes != self.before {
             // Wraps where there are fewer now, and so does the sum.
-            self.all.fetch_add(self.shard.bytes.wrapping_sub(self.before), Ordering::Relaxed);
+            self.all.fetch_add(self.shard.bytes.wrapping_sub(self.before), Ordering::SeqCst);
         }
     }
 }
@@ -287,7 +287,7 @@ impl Residents {
 
     /// How many bytes the residents take.
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::SeqCst)
     }
 
     fn hold(&self, hash: u64) -> Option<Held<'_>> {

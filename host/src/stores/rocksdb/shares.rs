@@ -23,23 +23,26 @@ impl Shares {
     }
 
     /// Residents take so many bytes: where the bounds are to follow, `bound` is told how many bytes of the share records must not take.
-    pub fn follow(&self, used: impl Fn() -> usize, bound: impl FnOnce(usize)) {
+    pub fn follow(&self, used: impl Fn() -> usize, mut bound: impl FnMut(usize)) {
         if self.is_kept(used()) {
             return;
         }
         let _alone = self.bounds.lock();
-        // Another thread may have done it meanwhile.
-        let used = used();
-        if !self.is_kept(used) {
-            let kept = used.div_ceil(self.step);
-            self.kept.store(kept, Ordering::Relaxed);
+        // Again until it is enough: who adds residents meanwhile may have found the number that is replaced here, and nothing to do.
+        loop {
+            let bytes = used();
+            if self.is_kept(bytes) {
+                return;
+            }
+            let kept = bytes.div_ceil(self.step);
+            self.kept.store(kept, Ordering::SeqCst);
             bound(kept * self.step);
         }
     }
 
     /// Whether what is kept is enough, and not a whole step too much: what comes and goes moves no bounds.
     fn is_kept(&self, used: usize) -> bool {
-        let kept = self.kept.load(Ordering::Relaxed);
+        let kept = self.kept.load(Ordering::SeqCst);
         (used.div_ceil(self.step)..=used.div_ceil(self.step) + 1).contains(&kept)
     }
 }
@@ -62,6 +65,31 @@ mod tests {
         assert_eq!((follow(101), follow(200), follow(6400)), (Some(200), None, Some(6400)));
         assert_eq!((follow(6201), follow(6200), follow(6201)), (None, Some(6200), Some(6300)));
         assert_eq!((follow(0), follow(0)), (Some(0), None));
+    }
+
+    #[test]
+    fn bounds_that_several_threads_move_are_in_the_end_those_of_what_is_used() {
+        let (shares, used, bound) = (Shares::new(6400), AtomicUsize::new(0), AtomicUsize::new(0));
+        let change = |bytes: usize| {
+            used.fetch_add(bytes, Ordering::SeqCst);
+            shares.follow(|| used.load(Ordering::SeqCst), |kept| bound.store(kept, Ordering::SeqCst));
+        };
+        for round in 0..300_usize {
+            std::thread::scope(|scope| {
+                for thread in 0..4 {
+                    scope.spawn(move || {
+                        for step in 0..20 {
+                            change(700 + thread + step);
+                            change(0_usize.wrapping_sub(700 + thread + step));
+                        }
+                        change(round % 7 * 100);
+                    });
+                }
+            });
+            let (used, bound) = (used.swap(0, Ordering::SeqCst), bound.load(Ordering::SeqCst));
+            assert!((used..used + 200).contains(&bound), "round {round}: {used} bytes are used, {bound} are kept");
+            change(0);
+        }
     }
 
     #[test]
