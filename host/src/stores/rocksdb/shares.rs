@@ -48,6 +48,7 @@ impl Shares {
 }
 
 #[cfg(test)]
+#[allow(clippy::panic)]
 mod tests {
     use super::*;
     use std::cell::Cell;
