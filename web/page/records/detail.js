@@ -22,10 +22,8 @@ export class Detail {
   #value = byId('panel-value');
   /** @type {Key | null} */
   #key = null;
-  // What More has brought stays when the same key is read again.
-  #extent = { rows: 0 };
-  /** @type {Uint8Array | null} */
-  #loaded = null;
+  /** @type {{ key: Uint8Array | null, rows: number }} What More has brought stays when the same key is read again. */
+  #extent = { key: null, rows: 0 };
   #turn = 0;
   #timer = 0;
 
@@ -48,8 +46,7 @@ export class Detail {
   async #load() {
     const turn = ++this.#turn;
     const { selected } = this.engine;
-    if (!sameKey(selected, this.#loaded)) this.#extent = { rows: 0 };
-    this.#loaded = selected;
+    if (!sameKey(selected, this.#extent.key)) this.#extent = { key: selected, rows: 0 };
     const extent = this.#extent;
     try {
       const key = selected && (await one(this.engine, selected));

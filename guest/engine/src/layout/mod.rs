@@ -286,8 +286,8 @@ pub trait Layout {
     /// Store errors.
     fn write(&self, transaction: &mut Transaction<'_>, at: &KeyAt, old: Option<&Meta>, new: New<'_>, now_ms: u64) -> Result<()>;
 
-    /// Whether the head of a collection may be written behind several commands that add to it, or take from it, instead of behind each of them. Not where the
-    /// record of an element says what the head said when it was put, as its timestamp does in Nemo's format.
+    /// Whether the head of a collection may be written behind several commands that add to it, or take from it, instead of behind each of
+    /// them. Not where the record of an element says what the head said when it was put, as its timestamp does in Nemo's format.
     fn takes_rows(&self) -> bool {
         false
     }

@@ -42,8 +42,8 @@ impl Shares {
 
     /// Whether what is kept is enough, and not a whole step too much: what comes and goes moves no bounds.
     fn is_kept(&self, used: usize) -> bool {
-        let kept = self.kept.load(Ordering::SeqCst);
-        (used.div_ceil(self.step)..=used.div_ceil(self.step) + 1).contains(&kept)
+        let needed = used.div_ceil(self.step);
+        (needed..=needed + 1).contains(&self.kept.load(Ordering::SeqCst))
     }
 }
 
