@@ -440,6 +440,7 @@ fn a_missing_element_is_a_corrupt_record_and_no_panic() {
         let reply = client.run(command);
         assert!(reply.starts_with("-ERR corrupt record: a missing record at offset 0 of data key "), "{command}: {reply}");
     }
+    check(&mut client, &[("LINDEX l 2", "$1 c"), ("LPOP l", "$1 a"), ("LPUSH l a", ":3")]);
     let in_a_row = client.run("LPOP l\r\nLPOP l");
     assert!(in_a_row.starts_with("$1 a -ERR corrupt record: a missing record at offset 0 of data key "), "{in_a_row}");
     check(&mut client, &[("LINDEX l 1", "$1 c"), ("RPOP l", "$1 c"), ("LLEN l", ":1")]);
