@@ -31,6 +31,7 @@ mod server;
 mod sets;
 mod sort;
 mod sorted_sets;
+pub mod straight;
 mod strings;
 mod transactions;
 
@@ -46,6 +47,7 @@ use bytes::Bytes;
 use flags::Flags;
 use keyspec::KeySpec;
 use parts::Parts;
+use straight::Straight;
 
 /// A row of the command table.
 pub struct Command {
@@ -97,6 +99,15 @@ impl Command {
     pub const fn in_rows(self, row: RowHandler) -> Self {
         match self.run {
             Run::Data(one) | Run::DataInRows(one, _) => Self { run: Run::DataInRows(one, row), ..self },
+            _ => self,
+        }
+    }
+
+    /// The row of a command on data that may go straight as well.
+    #[must_use]
+    pub const fn straight(self, straight: Straight) -> Self {
+        match self.run {
+            Run::Data(run) => Self { run: Run::DataStraight(run, straight), ..self },
             _ => self,
         }
     }
@@ -277,6 +288,8 @@ pub enum Run {
     /// As `Data`; where it comes several times in a row for one key, with no events to tell in between and nobody who waits, the second handler
     /// does what the first would do each time, on layouts that [take rows](crate::layout::Layout::takes_rows).
     DataInRows(DataHandler, RowHandler),
+    /// As `Data`; calls of such commands may [go straight](straight) instead.
+    DataStraight(DataHandler, Straight),
     /// As `Data`, but where there is nothing to take it may wait: the reply is then what is said where that is not allowed.
     Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
@@ -294,7 +307,7 @@ impl Run {
     /// Whether it works on data, and never waits.
     #[must_use]
     pub const fn is_data(&self) -> bool {
-        matches!(self, Self::Data(_) | Self::DataInRows(..))
+        matches!(self, Self::Data(_) | Self::DataInRows(..) | Self::DataStraight(..))
     }
 }
 

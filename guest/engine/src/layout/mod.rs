@@ -24,7 +24,7 @@ pub mod pass;
 pub mod ranks;
 pub mod records;
 
-pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, LentScored, Meta, lock_key};
+pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, LentScored, Meta, StringForm, lock_key};
 pub use open::{NAMES, open};
 
 use crate::error::{Error, Result};
@@ -295,6 +295,11 @@ pub trait Layout {
     /// The keyspace that [`Layout::find`] looks into, where it looks into no other and gives what [`Layout::write`] was given, whole and for
     /// any kind: it need not be asked then before that keyspace changes.
     fn heads(&self) -> Option<Keyspace> {
+        None
+    }
+
+    /// How strings are kept, where commands on them may [go straight](crate::command::straight).
+    fn strings(&self) -> Option<StringForm> {
         None
     }
 

@@ -15,6 +15,7 @@ mod pubsub;
 mod rows;
 mod run;
 mod server;
+mod straight;
 
 pub use connection::{Connection, ReplyMode};
 pub(crate) use peers::put_bytes;
@@ -152,6 +153,8 @@ pub struct Engine {
     pub(crate) happened: Vec<Message>,
     /// What the last group's transaction has left for the next one to use.
     memory: Option<Box<Memory>>,
+    /// How many of the next groups are not to [go straight](straight).
+    straight_rests: u32,
     /// What draws from large collections know of them.
     pub(crate) censuses: Censuses,
     /// Between calls: room for the next group.
@@ -205,6 +208,7 @@ impl Engine {
             has_committed: false,
             happened: Vec::new(),
             memory: None,
+            straight_rests: 0,
             censuses: Censuses::default(),
             group: Group::default(),
             spare_args: Vec::new(),

@@ -16,7 +16,7 @@ use crate::key_count::KeyCount;
 use crate::last_found::LastFound;
 use crate::layout::{Catalog, KeyAt, Kind, Layout, RecordKey, lock_key};
 use crate::resp::reply::{Protocol, Reply};
-use crate::store::{Scope, StoreError};
+use crate::store::{Limits, Scope, StoreError};
 use crate::transaction::{Memory, Transaction};
 use crate::typed::{Access, OperationError, Operations, Outcome};
 use bytes::Bytes;
@@ -175,12 +175,13 @@ impl Engine {
             done.extend(jobs.iter().map(|job| Done::planned(job, reply, |_| ())));
             return Ok(());
         }
+        if self.attempt_straight(last, jobs, now_ms, done, reply)? {
+            return Ok(());
+        }
         let (scope, ahead, named, last_found) = self.needs_of(last, jobs)?;
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let limits = self.store.limits();
-        let half = |limit: u64| usize::try_from(limit / 2).unwrap_or(usize::MAX);
-        let (most_ops, most_bytes) = (half(limits.max_batch_ops), half(limits.max_batch_bytes).min(MAX_PENDING_BYTES));
         // The fast ones among the commands that read ask for no record twice, and a command alone has nobody behind it who could.
         let reads_once = match jobs {
             [Job { work: Work::Call(call), .. }] => scope == Scope::Read && call.command.flags.has(Flags::FAST),
@@ -227,7 +228,7 @@ impl Engine {
         runner.run_jobs(
             last,
             jobs,
-            &mut Beside { connections, catalog_before, most_ops, most_bytes, is_roomy: is_roomy(&limits) },
+            &mut Beside { connections, catalog_before, pending: Pending::within(&limits), is_roomy: is_roomy(&limits) },
             done,
             reply,
         )?;
@@ -468,14 +469,32 @@ pub(super) struct Runner<'e, 's> {
     pub(super) messages: Vec<Message>,
 }
 
+/// How much is committed before the jobs of a group go on.
+pub(super) struct Pending {
+    most_ops: usize,
+    most_bytes: usize,
+}
+
+impl Pending {
+    /// On a store of these limits.
+    pub(super) fn within(limits: &Limits) -> Self {
+        let half = |limit: u64| usize::try_from(limit / 2).unwrap_or(usize::MAX);
+        Self { most_ops: half(limits.max_batch_ops), most_bytes: half(limits.max_batch_bytes).min(MAX_PENDING_BYTES) }
+    }
+
+    /// Whether so much is more.
+    #[inline]
+    pub(super) const fn is_exceeded_by(&self, ops: usize, bytes: usize) -> bool {
+        ops > self.most_ops || bytes > self.most_bytes
+    }
+}
+
 /// What jobs need to run, beside the runner.
 struct Beside<'e> {
     connections: &'e mut Connections,
     /// The catalog before them, where they may change it.
     catalog_before: Option<Catalog>,
-    /// How much is committed before the others go on.
-    most_ops: usize,
-    most_bytes: usize,
+    pending: Pending,
     /// Rows may be long.
     is_roomy: bool,
 }
@@ -577,7 +596,7 @@ impl<'s> Runner<'_, 's> {
         let (db, server) = self.db(call.db);
         let mut context = Context { args: &call.args, db, server };
         let result = match call.command.run {
-            Run::Data(run) | Run::DataInRows(run, _) => run(&mut context, reply).map(|()| None),
+            Run::Data(run) | Run::DataInRows(run, _) | Run::DataStraight(run, _) => run(&mut context, reply).map(|()| None),
             Run::Blocking(run) => run(&mut context, reply),
             Run::Session(_) | Run::Subscription(_) | Run::Transaction(_) | Run::Container => Ok(None),
         };
@@ -600,7 +619,7 @@ impl<'s> Runner<'_, 's> {
 
     /// Whether there is as much to commit as should be at once.
     fn is_full(&self, beside: &Beside<'_>) -> bool {
-        self.transaction.pending_ops() > beside.most_ops || self.transaction.pending_bytes() > beside.most_bytes
+        beside.pending.is_exceeded_by(self.transaction.pending_ops(), self.transaction.pending_bytes())
     }
 
     /// Has the events of what has run told.

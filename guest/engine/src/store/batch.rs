@@ -14,6 +14,7 @@ const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const DELETE_RANGE: u8 = 3;
 const HEADER_BYTES: usize = 13;
+const VALUE_LENGTH_AT: usize = 9;
 
 /// One change of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,22 @@ impl Batch {
         self.push(PUT, keyspace, key, value)
     }
 
+    /// Adds a put of what `write` appends.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn put_with(&mut self, keyspace: Keyspace, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) -> Result<(), StoreError> {
+        let start = self.bytes.len();
+        self.push(PUT, keyspace, key, &[])?;
+        let value_at = self.bytes.len();
+        write(&mut self.bytes);
+        let length = length(self.bytes.len().saturating_sub(value_at))?;
+        if let Some(place) = self.bytes.get_mut(start + VALUE_LENGTH_AT..start + HEADER_BYTES) {
+            place.copy_from_slice(&length.to_le_bytes());
+        }
+        Ok(())
+    }
+
     /// Adds a delete.
     ///
     /// # Errors
@@ -147,11 +164,7 @@ impl Batch {
     }
 
     fn push(&mut self, kind: u8, keyspace: Keyspace, first: &[u8], second: &[u8]) -> Result<(), StoreError> {
-        let length = |piece: &[u8]| {
-            u32::try_from(piece.len())
-                .map_err(|_| StoreError::TooLarge { what: format!("a record of {} bytes", piece.len()), limit: u64::from(u32::MAX) })
-        };
-        let (first_len, second_len) = (length(first)?, length(second)?);
+        let (first_len, second_len) = (length(first.len())?, length(second.len())?);
         self.bytes.reserve(HEADER_BYTES + first.len() + second.len());
         let [k0, k1, k2, k3] = keyspace.0.to_le_bytes();
         let [f0, f1, f2, f3] = first_len.to_le_bytes();
@@ -191,6 +204,11 @@ impl Batch {
             Some(op.ok_or_else(|| StoreError::Corrupt("a write batch is not made of whole operations".into())))
         })
     }
+}
+
+/// A length as the flat form has it.
+fn length(bytes: usize) -> Result<u32, StoreError> {
+    u32::try_from(bytes).map_err(|_| StoreError::TooLarge { what: format!("a record of {bytes} bytes"), limit: u64::from(u32::MAX) })
 }
 
 fn check_sizes(op: &BatchOp<'_>, limits: Limits) -> Result<(), StoreError> {
@@ -237,12 +255,15 @@ mod tests {
     #[test]
     fn a_batch_is_the_documented_bytes_and_reads_back() {
         let mut batch = Batch::new();
-        batch.put(Keyspace(2), b"k", b"vv").unwrap();
+        batch.put_with(Keyspace(2), b"k", |bytes| bytes.extend_from_slice(b"vv")).unwrap();
         batch.delete(Keyspace(0), b"gone").unwrap();
         batch.delete_range(Keyspace(1), &KeyRange::between(b"a", b"b")).unwrap();
         let expected: &[u8] =
             b"\x01\x02\0\0\0\x01\0\0\0\x02\0\0\0kvv\x02\0\0\0\0\x04\0\0\0\0\0\0\0gone\x03\x01\0\0\0\x01\0\0\0\x01\0\0\0ab";
         assert_eq!(batch.as_bytes(), expected);
+        let mut pieces = Batch::new();
+        pieces.put(Keyspace(2), b"k", b"vv").unwrap();
+        assert_eq!(pieces.as_bytes(), &expected[..pieces.as_bytes().len()]);
         let read = Batch::from_bytes(expected.to_vec()).unwrap();
         assert_eq!(read.len(), 3);
         assert_eq!(read, batch);

@@ -2,6 +2,7 @@
 
 use super::{Keyspace, StoreError};
 use bytes::Bytes;
+use std::ops::Range;
 
 /// Bytes of a value for which there is room at once.
 const SHORT: usize = 64;
@@ -59,22 +60,44 @@ impl Values {
     /// [`StoreError::Corrupt`] where this is not one value for each of `keys` keys, where the ends contradict the bytes, or where what is absent
     /// is not in order.
     pub fn of_each(self, keys: usize) -> Result<impl ExactSizeIterator<Item = Option<Bytes>>, StoreError> {
+        self.check(keys)?;
+        let Self { bytes, ends, absent } = self;
+        let bytes = Bytes::from(bytes);
+        Ok(places(ends.into_iter(), absent.into_iter()).map(move |place| place.map(|place| bytes.slice(place))))
+    }
+
+    /// As [`Values::of_each`], lent.
+    ///
+    /// # Errors
+    /// As [`Values::of_each`].
+    pub fn each(&self, keys: usize) -> Result<impl ExactSizeIterator<Item = Option<&[u8]>>, StoreError> {
+        self.check(keys)?;
+        let each = places(self.ends.iter().copied(), self.absent.iter().copied());
+        Ok(each.map(|place| place.map(|place| self.bytes.get(place).unwrap_or_default())))
+    }
+
+    fn check(&self, keys: usize) -> Result<(), StoreError> {
         let Self { bytes, ends, absent } = self;
         let is_within = |last: Option<&u32>, most: usize| last.is_none_or(|&last| usize::try_from(last).is_ok_and(|last| last <= most));
         let are_whole = ends.len() == keys && ends.is_sorted() && is_within(ends.last(), bytes.len());
         if !are_whole || !absent.is_sorted_by(|one, next| one < next) || !is_within(absent.last(), keys.saturating_sub(1)) {
             return Err(StoreError::Corrupt("the answer of get-many is not one value for each key".into()));
         }
-        let (bytes, mut start) = (Bytes::from(bytes), 0);
-        let (mut absent, mut position) = (absent.into_iter().peekable(), 0);
-        Ok(ends.into_iter().map(move |end| {
-            let end = usize::try_from(end).unwrap_or(usize::MAX);
-            let is_there = absent.next_if_eq(&position).is_none();
-            position += 1;
-            let start = std::mem::replace(&mut start, end);
-            is_there.then(|| bytes.slice(start..end))
-        }))
+        Ok(())
     }
+}
+
+/// Where the values with these ends lie, `None` for those that are absent.
+fn places(ends: impl ExactSizeIterator<Item = u32>, absent: impl Iterator<Item = u32>) -> impl ExactSizeIterator<Item = Option<Range<usize>>> {
+    let (mut absent, mut start) = (absent.peekable(), 0);
+    let mut position = 0;
+    ends.map(move |end| {
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        let is_there = absent.next_if_eq(&position).is_none();
+        position += 1;
+        let start = std::mem::replace(&mut start, end);
+        is_there.then_some(start..end)
+    })
 }
 
 /// Keys as [`Store::get_many`](super::Store::get_many) takes them, of those that somebody has.
@@ -93,6 +116,7 @@ mod tests {
         let each = [Some(&b"a"[..]), None, Some(b""), None, Some(b"bc")];
         let values = Values::from_each(&each).unwrap();
         assert_eq!(values, Values { bytes: b"abc".to_vec(), ends: vec![1, 1, 1, 1, 3], absent: vec![1, 3] });
+        assert_eq!(values.each(5).unwrap().collect::<Vec<_>>(), each);
         assert_eq!(values.of_each(5).unwrap().collect::<Vec<_>>(), each.map(|value| value.map(Bytes::from_static)));
         assert_eq!(Values::default().of_each(0).unwrap().len(), 0);
     }
@@ -101,6 +125,7 @@ mod tests {
     fn what_is_not_one_value_for_each_key_is_corrupt() {
         let values = |ends: &[u32]| Values { bytes: b"abc".to_vec(), ends: ends.to_vec(), absent: Vec::new() };
         for (ends, keys) in [(&[1, 3][..], 1), (&[1, 3], 3), (&[2, 1], 2), (&[1, 4], 2)] {
+            assert!(matches!(values(ends).each(keys).map(|_| ()), Err(StoreError::Corrupt(_))), "{ends:?} of {keys}");
             assert!(matches!(values(ends).of_each(keys).map(|_| ()), Err(StoreError::Corrupt(_))), "{ends:?} of {keys}");
         }
         assert!(values(&[1, 3]).of_each(2).is_ok());

@@ -20,6 +20,11 @@ impl Expected {
         Self { numbers, next: Cell::new(0) }
     }
 
+    /// The number of the one that will be asked for at that place.
+    pub fn number(&self, place: usize) -> Option<usize> {
+        self.numbers.get(place).copied()
+    }
+
     /// Begins with the first one again.
     pub fn rewind(&self) {
         self.next.set(0);

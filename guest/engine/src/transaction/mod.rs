@@ -12,6 +12,7 @@ mod in_hand;
 mod overlay;
 mod scan;
 mod sorted;
+mod straight;
 #[cfg(test)]
 mod tests;
 
@@ -489,7 +490,7 @@ impl<'s> Transaction<'s> {
     // Those that only read need none of it.
     #[inline(never)]
     pub fn commit_and_recycle(mut self) -> Result<Box<Memory>, StoreError> {
-        if !self.memory.overlay.is_unchanged() {
+        if !self.memory.overlay.is_unchanged() || !self.memory.touched.is_empty() {
             let limits = self.limits;
             let Memory { overlay, heads, batch, touched, .. } = &mut *self.memory;
             if !heads.is_empty() {

@@ -252,10 +252,18 @@ pub fn range(value: &Bytes, start: i64, end: i64) -> Bytes {
 /// The value is no 64-bit integer, or the sum would be none; or see the module.
 pub fn add(db: &mut Db, at: &KeyAt, increment: i64) -> Result<i64> {
     let (old, value) = db.find_string(at)?.unzip();
-    let number = value.map_or(Ok(0), |value| parse_i64(&value).ok_or(texts::NOT_AN_INTEGER))?;
-    let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
+    let sum = sum(value.as_deref(), increment)?;
     update(db, at, old.as_ref(), format_i64(sum), "incrby")?;
     Ok(sum)
+}
+
+/// The sum of the integer in a string, 0 where there is none, and another one.
+///
+/// # Errors
+/// The value is no 64-bit integer, or the sum would be none.
+pub fn sum(value: Option<&[u8]>, increment: i64) -> Result<i64> {
+    let number = value.map_or(Ok(0), |value| parse_i64(value).ok_or(texts::NOT_AN_INTEGER))?;
+    number.checked_add(increment).ok_or(texts::OVERFLOW)
 }
 
 /// Adds to the number in a string and returns the sum as it is stored; an absent key counts as 0. The expiry stays (INCRBYFLOAT).

@@ -20,9 +20,13 @@ pub(super) fn incrby(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 pub(super) fn decrby(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let decrement = integer(context.arg(2))?;
-    let increment = decrement.checked_neg().ok_or(Error::client("ERR decrement would overflow"))?;
+    let increment = decrement(context.arg(2))?;
     add(context, reply, increment)
+}
+
+/// What DECRBY adds.
+pub(super) fn decrement(text: &[u8]) -> Result<i64> {
+    integer(text)?.checked_neg().ok_or(Error::client("ERR decrement would overflow"))
 }
 
 fn add(context: &mut Context, reply: &mut Reply, increment: i64) -> Result<()> {

@@ -20,7 +20,7 @@ use super::ranks::RankRecords;
 use super::records::{Form, LentRecord, Lot, Record, Records, Walk, lend_lots};
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
-    RecordRange, Swept, lock_key,
+    RecordRange, StringForm, Swept, lock_key,
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
@@ -268,6 +268,10 @@ impl Layout for Orbweaver {
 
     fn heads(&self) -> Option<Keyspace> {
         Some(self.meta)
+    }
+
+    fn strings(&self) -> Option<StringForm> {
+        Some(StringForm { keyspace: self.meta, read: records::read_string, write: records::write_string })
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {

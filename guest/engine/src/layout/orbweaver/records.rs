@@ -149,6 +149,24 @@ pub fn write_meta(bytes: &mut impl BufMut, meta: &Meta) {
     }
 }
 
+/// Writes what [`encode_meta`] makes of a string.
+pub fn write_string(bytes: &mut Vec<u8>, expire_at_ms: Option<u64>, value: &[u8]) {
+    bytes.extend_from_slice(&[STRING, if expire_at_ms.is_some() { EXPIRES } else { 0 }]);
+    if let Some(at) = expire_at_ms {
+        bytes.put_u64(at);
+    }
+    bytes.extend_from_slice(value);
+}
+
+/// When a string expires, and its value; `None` for the record of anything else.
+pub fn read_string(record: &[u8]) -> Option<(Option<u64>, &[u8])> {
+    match record {
+        [STRING, 0, value @ ..] => Some((None, value)),
+        [STRING, EXPIRES, rest @ ..] => rest.split_first_chunk().map(|(at, value)| (Some(u64::from_be_bytes(*at)), value)),
+        _ => None,
+    }
+}
+
 /// Whether it is the head of a collection that is packed.
 pub fn is_packed(value: &[u8]) -> bool {
     matches!(value, [kind, flags, ..] if flags & PACKED != 0 && *kind != STRING)
