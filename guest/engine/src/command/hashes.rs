@@ -1,5 +1,7 @@
 //! Hash commands: <https://redis.io/docs/latest/commands/?group=hash>
 
+mod straight;
+
 use super::flags::Flags;
 use super::options::{draw_with, integer, length};
 use super::parts::Parts;
@@ -27,10 +29,16 @@ const PAIRS: Parts = Parts::Names { first: 2, last: -2, step: 2 };
 /// The rows of this file.
 pub const COMMANDS: &[Command] = &[
     Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel).naming(Parts::REST),
-    Group::Hash.row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists).naming(Parts::SECOND),
-    Group::Hash.row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget).naming(Parts::SECOND),
+    Group::Hash
+        .row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists)
+        .naming(Parts::SECOND)
+        .straight(straight::HEXISTS),
+    Group::Hash.row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget).naming(Parts::SECOND).straight(straight::HGET),
     Group::Hash.row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall),
-    Group::Hash.row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby).naming(Parts::SECOND),
+    Group::Hash
+        .row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby)
+        .naming(Parts::SECOND)
+        .straight(straight::HINCRBY),
     Group::Hash
         .row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat)
         .naming(Parts::SECOND),
@@ -40,9 +48,18 @@ pub const COMMANDS: &[Command] = &[
     Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset).naming(PAIRS),
     Group::Hash.row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),
     Group::Hash.row("hscan", -3, READ, "2.8.0", "Iterates over fields and values in steps.", hscan),
-    Group::Hash.row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset).naming(PAIRS),
-    Group::Hash.row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx).naming(Parts::SECOND),
-    Group::Hash.row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen).naming(Parts::SECOND),
+    Group::Hash
+        .row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset)
+        .naming(PAIRS)
+        .straight(straight::HSET),
+    Group::Hash
+        .row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx)
+        .naming(Parts::SECOND)
+        .straight(straight::HSETNX),
+    Group::Hash
+        .row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen)
+        .naming(Parts::SECOND)
+        .straight(straight::HSTRLEN),
     Group::Hash.row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals),
 ];
 

@@ -28,7 +28,7 @@ type Handler = fn(&mut Context, &mut Reply) -> Result<()>;
 
 /// A row of the group: it came as a whole.
 const fn row(name: &'static str, arity: i32, flags: Flags, keys: KeySpec, summary: &'static str, run: Handler) -> Command {
-    Command::without_keys(Group::HyperLogLog, name, arity, flags, "2.8.9", summary, Run::Data(run)).with_keys(keys)
+    Command::without_keys(Group::HyperLogLog, name, arity, flags, "2.8.9", summary, Run::data(run)).with_keys(keys)
 }
 
 fn pfadd(context: &mut Context, reply: &mut Reply) -> Result<()> {

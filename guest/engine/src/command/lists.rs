@@ -4,6 +4,7 @@ use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
 use super::parts::Parts;
+use super::straight::Straight;
 use super::{Command, Context, Group, reply_strings, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
@@ -41,7 +42,10 @@ pub const COMMANDS: &[Command] = &[
         .naming(Parts::End(End::Head))
         .in_rows(lpop_row),
     Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
-    Group::List.row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush).in_rows(lpush_row),
+    Group::List
+        .row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush)
+        .in_rows(lpush_row)
+        .straight(Straight::on_end(End::Head)),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
     Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange),
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
@@ -54,7 +58,10 @@ pub const COMMANDS: &[Command] = &[
     Group::List
         .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
         .with_keys(SOURCE_AND_DESTINATION),
-    Group::List.row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush).in_rows(rpush_row),
+    Group::List
+        .row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush)
+        .in_rows(rpush_row)
+        .straight(Straight::on_end(End::Tail)),
     Group::List.row("rpushx", -3, FAST_WRITE, "2.2.0", "Puts elements behind the last one of a list that exists.", rpushx),
 ];
 

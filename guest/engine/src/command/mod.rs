@@ -98,7 +98,7 @@ impl Command {
     #[must_use]
     pub const fn in_rows(self, row: RowHandler) -> Self {
         match self.run {
-            Run::Data(one) | Run::DataInRows(one, _) => Self { run: Run::DataInRows(one, row), ..self },
+            Run::Data(one, ways) => Self { run: Run::Data(one, Ways { row: Some(row), ..ways }), ..self },
             _ => self,
         }
     }
@@ -107,7 +107,7 @@ impl Command {
     #[must_use]
     pub const fn straight(self, straight: Straight) -> Self {
         match self.run {
-            Run::Data(run) => Self { run: Run::DataStraight(run, straight), ..self },
+            Run::Data(one, ways) => Self { run: Run::Data(one, Ways { straight: Some(straight), ..ways }), ..self },
             _ => self,
         }
     }
@@ -121,7 +121,7 @@ impl Command {
     /// Whether very many calls of it may run as one. Not of those that take elements: all are read before, and may be large.
     #[must_use]
     pub const fn has_long_rows(&self) -> bool {
-        matches!(self.run, Run::DataInRows(..)) && !matches!(self.parts, Parts::End(_))
+        matches!(self.run, Run::Data(_, Ways { row: Some(_), .. })) && !matches!(self.parts, Parts::End(_))
     }
 
     /// Whether a request of `count` arguments, the name included, fits the arity.
@@ -242,7 +242,7 @@ impl Group {
         summary: &'static str,
         run: DataHandler,
     ) -> Command {
-        let (keys, parts, run) = (KeySpec::FIRST, Parts::None, Run::Data(run));
+        let (keys, parts, run) = (KeySpec::FIRST, Parts::None, Run::data(run));
         Command { name, arity, flags, keys, parts, group: self, since, summary, subcommands: &[], run }
     }
 
@@ -284,12 +284,7 @@ impl Group {
 /// What runs a command.
 pub enum Run {
     /// Works on data, within a transaction. May run more than once (after a conflict), so it changes nothing but the transaction.
-    Data(DataHandler),
-    /// As `Data`; where it comes several times in a row for one key, with no events to tell in between and nobody who waits, the second handler
-    /// does what the first would do each time, on layouts that [take rows](crate::layout::Layout::takes_rows).
-    DataInRows(DataHandler, RowHandler),
-    /// As `Data`; calls of such commands may [go straight](straight) instead.
-    DataStraight(DataHandler, Straight),
+    Data(DataHandler, Ways),
     /// As `Data`, but where there is nothing to take it may wait: the reply is then what is said where that is not allowed.
     Blocking(fn(&mut Context, &mut Reply) -> Result<Option<Wait>>),
     /// Works on the connection that it came on (SELECT, HELLO, CLIENT), outside of any transaction.
@@ -304,11 +299,27 @@ pub enum Run {
 }
 
 impl Run {
+    /// Works on data, with one handler.
+    #[must_use]
+    pub const fn data(run: DataHandler) -> Self {
+        Self::Data(run, Ways { row: None, straight: None })
+    }
+
     /// Whether it works on data, and never waits.
     #[must_use]
     pub const fn is_data(&self) -> bool {
-        matches!(self, Self::Data(_) | Self::DataInRows(..) | Self::DataStraight(..))
+        matches!(self, Self::Data(..))
     }
+}
+
+/// What else may run calls of a command on data, with the same outcome.
+#[derive(Clone, Copy)]
+pub struct Ways {
+    /// Where it comes several times in a row for one key, with no events to tell in between and nobody who waits, on layouts that
+    /// [take rows](crate::layout::Layout::takes_rows).
+    pub row: Option<RowHandler>,
+    /// Groups of such calls may [go straight](straight).
+    pub straight: Option<Straight>,
 }
 
 /// The commands that steer transactions.

@@ -89,7 +89,7 @@ const fn row(
     summary: &'static str,
     run: fn(&mut Context, &mut Reply) -> Result<()>,
 ) -> Command {
-    Command::without_keys(Group::Pika, name, arity, flags, "Pika 3", summary, Run::Data(run)).with_keys(keys)
+    Command::without_keys(Group::Pika, name, arity, flags, "Pika 3", summary, Run::data(run)).with_keys(keys)
 }
 
 /// Keys of this type are strings, and come with their values.

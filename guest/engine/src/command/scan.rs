@@ -24,7 +24,7 @@ pub const COMMANDS: &[Command] = &[Command {
     since: "2.8.0",
     summary: "Iterates over the keys of the db in steps.",
     subcommands: &[],
-    run: Run::Data(scan),
+    run: Run::data(scan),
 }];
 
 fn scan(context: &mut Context, reply: &mut Reply) -> Result<()> {

@@ -27,7 +27,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Returns or stores the elements of a list, set or sorted set in order.",
         subcommands: &[],
-        run: Run::Data(sort),
+        run: Run::data(sort),
     },
     Command {
         name: "sort_ro",
@@ -39,7 +39,7 @@ pub const COMMANDS: &[Command] = &[
         since: "7.0.0",
         summary: "Returns the elements of a list, set or sorted set in order.",
         subcommands: &[],
-        run: Run::Data(sort_ro),
+        run: Run::data(sort_ro),
     },
 ];
 

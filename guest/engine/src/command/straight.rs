@@ -1,44 +1,83 @@
-//! What commands do that look at one string, and at most put another in its place: all that a command needs to know is the value, and all that
-//! becomes of it is a value. Groups of such calls need no transaction that sees its own changes, savepoints or places of keys
-//! (`session/straight.rs`).
+//! What commands do that look at one value, and at most put another in its place: a string, a field, a member, or one element more. All that such a
+//! command needs to know is the value, and all that becomes of it is a value. Groups of such calls need no transaction that sees its own changes, no
+//! savepoints, and nobody looks for keys (`session/straight`).
 
 use crate::error::Result;
+use crate::layout::Kind;
+use crate::layout::lists::End;
+use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 
-/// A command on one string.
+/// A command on one value.
 #[derive(Clone, Copy)]
 pub struct Straight {
-    /// How many arguments such a call has, the name included: with more of them it does something else.
+    /// How many arguments such a call has, the name included: with others it does something else.
     pub args: usize,
-    /// What it puts has no expiry, whatever the key had. Otherwise the expiry stays.
-    pub ends_expiry: bool,
-    /// What it does.
-    pub run: StraightHandler,
+    /// What the value is.
+    pub on: On,
 }
 
-/// Appends the reply of a call with these arguments, where the key has this value, and tells what becomes of it. After an error nothing does.
-pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<&[u8]>, reply: &mut Reply) -> Result<Option<NewString<'a>>>;
-
-/// A string to put.
-#[derive(Clone, Copy, Debug)]
-pub enum NewString<'a> {
-    /// These bytes.
-    Lent(&'a [u8]),
-    /// The text of a number.
-    Number(i64),
+/// What a command looks at, and what it does.
+#[derive(Clone, Copy)]
+pub enum On {
+    /// The string under the key.
+    String {
+        /// What it puts has no expiry, whatever the key had. Otherwise the expiry stays.
+        ends_expiry: bool,
+        /// What it does.
+        run: StraightHandler,
+    },
+    /// A field or a member of the collection under the key.
+    Member {
+        /// The kind of the collection.
+        kind: Kind,
+        /// Which argument is the name of the field or the member.
+        name: usize,
+        /// What it does.
+        run: StraightHandler,
+    },
+    /// An end of the list under the key: it puts its last argument there, and replies how many elements there are.
+    End(End),
 }
 
-impl<'a> NewString<'a> {
-    /// Its bytes. `room` is for the text of a number.
-    #[inline]
-    pub fn bytes<'b>(&self, room: &'b mut itoa::Buffer) -> &'b [u8]
-    where
-        'a: 'b,
-    {
-        match *self {
-            Self::Lent(bytes) => bytes,
-            Self::Number(number) => room.format(number).as_bytes(),
+/// Appends the reply of a call with these arguments, where this is the value, `None` where there is none, and tells what becomes of it; `None`: it
+/// stays. After an error it stays, and what was appended does not count.
+pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>>;
+
+impl Straight {
+    /// A command on a string that keeps its expiry.
+    #[must_use]
+    pub const fn on_string(args: usize, run: StraightHandler) -> Self {
+        Self { args, on: On::String { ends_expiry: false, run } }
+    }
+
+    /// A command on a member. `name`: which argument that is.
+    #[must_use]
+    pub const fn on_member(args: usize, kind: Kind, name: usize, run: StraightHandler) -> Self {
+        Self { args, on: On::Member { kind, name, run } }
+    }
+
+    /// A command that puts one element at an end of a list.
+    #[must_use]
+    pub const fn on_end(end: End) -> Self {
+        Self { args: 3, on: On::End(end) }
+    }
+
+    /// The kind of what is under the key.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self.on {
+            On::String { .. } => Kind::String,
+            On::Member { kind, .. } => kind,
+            On::End(_) => Kind::List,
         }
     }
+}
+
+/// An argument of a call that has as many as it takes.
+#[must_use]
+pub fn arg(args: &[Bytes], position: usize) -> &Bytes {
+    static EMPTY: Bytes = Bytes::new();
+    args.get(position).unwrap_or(&EMPTY)
 }

@@ -23,8 +23,9 @@ pub mod ordered_score;
 pub mod pass;
 pub mod ranks;
 pub mod records;
+pub mod straight;
 
-pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, LentScored, Meta, StringForm, lock_key};
+pub use model::{Body, Catalog, Collection, FieldValue, KeyAt, Kind, LentField, LentScored, Meta, lock_key};
 pub use open::{NAMES, open};
 
 use crate::error::{Error, Result};
@@ -38,6 +39,7 @@ use lists::{ListAlgorithm, ListHead};
 use ranks::RankRecords;
 use records::{Lot, Record, Records, Walk};
 use std::ops::ControlFlow;
+use straight::StraightRecords;
 
 /// A key of a store, with its keyspace.
 pub type RecordKey = (Keyspace, Bytes);
@@ -298,8 +300,8 @@ pub trait Layout {
         None
     }
 
-    /// How strings are kept, where commands on them may [go straight](crate::command::straight).
-    fn strings(&self) -> Option<StringForm> {
+    /// The records of what may [go straight](crate::command::straight); `None` in layouts where they are not so simple.
+    fn straight(&self) -> Option<&dyn StraightRecords> {
         None
     }
 

@@ -3,7 +3,6 @@
 use super::field_expiry::FieldExpiries;
 use super::lists::ListHead;
 use crate::arena;
-use crate::store::Keyspace;
 use bytes::Bytes;
 
 /// The data structures.
@@ -79,18 +78,6 @@ impl KeyAt {
 #[must_use]
 pub fn lock_key(space: u32, name: &[u8]) -> Bytes {
     arena::join([&space.to_be_bytes(), name])
-}
-
-/// How a layout keeps strings, where each of them is one record under the lock key of its key, and nothing but an expiry that comes, goes or
-/// moves changes another record.
-#[derive(Clone, Copy, Debug)]
-pub struct StringForm {
-    /// Where they are, and what is not a string, too.
-    pub keyspace: Keyspace,
-    /// When the string of a record expires, and its value; `None` where the record is of another kind, or corrupt.
-    pub read: fn(&[u8]) -> Option<(Option<u64>, &[u8])>,
-    /// Appends the record of a string to bytes.
-    pub write: fn(&mut Vec<u8>, Option<u64>, &[u8]),
 }
 
 /// What is stored under a user key, without the sub-records.

@@ -396,7 +396,7 @@ impl Engine {
             Ok(Work::Answered(reply.into_bytes()))
         };
         match &command.run {
-            Run::Data(_) | Run::DataInRows(..) | Run::DataStraight(..) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
+            Run::Data(..) | Run::Blocking(_) => Ok(Work::Call(Call { command, args, db, protocol })),
             Run::Container => Err(wrong_arity(command.name)),
             Run::Session(run) | Run::Subscription(run) => {
                 let mut session = self.session(id, now_ms, within_exec);

@@ -4,7 +4,7 @@ use super::Engine;
 use super::group::is_roomy;
 use super::plan::{Call, Job, Work};
 use super::run::{Done, Product, Runner};
-use crate::command::{Context, RowHandler, Run};
+use crate::command::{Context, RowHandler, Run, Ways};
 use crate::error::{Error, Result};
 use crate::events::Classes;
 use crate::resp::reply::Reply;
@@ -50,12 +50,21 @@ pub fn are_alike(first: &Call, call: &Call) -> bool {
 }
 
 /// The call that a job makes, behind the call `last`.
-fn call_of<'j>(job: &'j Job, last: Option<&'j Call>) -> Option<&'j Call> {
+pub fn call_of<'j>(job: &'j Job, last: Option<&'j Call>) -> Option<&'j Call> {
     match &job.work {
         Work::Call(call) => Some(call),
         Work::Again(_) => last,
         _ => None,
     }
+}
+
+/// Whether the first two calls of jobs, which come behind the call `last`, are alike, and may be run in a row: most of them are then.
+pub fn begin_a_row(last: Option<&Call>, jobs: &[Job]) -> bool {
+    let [job, rest @ ..] = jobs else { return false };
+    let Some(first) = call_of(job, last).filter(|first| matches!(first.command.run, Run::Data(_, Ways { row: Some(_), .. }))) else {
+        return false;
+    };
+    job.times() > 1 || rest.first().and_then(|next| call_of(next, Some(first))).is_some_and(|next| are_alike(first, next))
 }
 
 fn key(args: &[Bytes]) -> Option<&Bytes> {
@@ -80,7 +89,7 @@ impl Runner<'_, '_> {
     /// the first request is not like the one behind it.
     pub(super) fn row_at_the_front_of<'j>(&self, jobs: &'j [Job], last: Option<&'j Call>, is_roomy: bool) -> Option<Row<'j>> {
         let first = call_of(jobs.first()?, last)?;
-        let Run::DataInRows(_, handler) = first.command.run else { return None };
+        let Run::Data(_, Ways { row: Some(handler), .. }) = first.command.run else { return None };
         if !self.may_run_rows() {
             return None;
         }

@@ -5,6 +5,7 @@ use super::connection::Connections;
 use super::group::is_roomy;
 use super::plan::{Call, Job, Watched, Work, last_call};
 use super::pubsub::Push;
+use super::straight::Attempt;
 use super::{Engine, Server};
 use crate::command::flags::Flags;
 use crate::command::{Context, Run, Wait};
@@ -175,10 +176,14 @@ impl Engine {
             done.extend(jobs.iter().map(|job| Done::planned(job, reply, |_| ())));
             return Ok(());
         }
-        if self.attempt_straight(last, jobs, now_ms, done, reply)? {
-            return Ok(());
+        if self.catalog_epoch.is_none() {
+            self.load_catalog()?;
         }
-        let (scope, ahead, named, last_found) = self.needs_of(last, jobs)?;
+        let parked = match self.attempt_straight(last, jobs, now_ms, done, reply)? {
+            Attempt::Done => return Ok(()),
+            Attempt::NotStraight(parked) => parked,
+        };
+        let (scope, ahead, named, last_found) = self.needs_of(last, jobs);
         // Only exclusive transactions change which space a db stands for.
         let catalog_before = (scope == Scope::Exclusive).then(|| self.catalog.clone());
         let limits = self.store.limits();
@@ -189,9 +194,13 @@ impl Engine {
         };
         let Self { store, layout, environment, catalog, catalog_epoch, versions, connections, waiters, server, memory, censuses, .. } =
             self;
-        // When the first group ran, to the microsecond, is nothing that clients know.
-        let room = memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())));
-        let mut transaction = Transaction::begin_with(store.as_mut(), scope, room)?;
+        let mut transaction = if let Some(parked) = parked {
+            Transaction::resume(store.as_mut(), parked)
+        } else {
+            // When the first group ran, to the microsecond, is nothing that clients know.
+            let room = memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())));
+            Transaction::begin_with(store.as_mut(), scope, room)?
+        };
         transaction.use_censuses(censuses);
         if reads_once {
             transaction.forget_reads();
@@ -243,10 +252,7 @@ impl Engine {
     /// What a transaction for these jobs must declare, and the meta records that they will read, where those are several: they are read in
     /// one call to the store, before anything is run.
     #[inline(never)]
-    fn needs_of<'j>(&mut self, last: Option<&'j Call>, jobs: &'j [Job]) -> Result<(Scope, Vec<RecordKey>, Named<'j>, LastFound)> {
-        if self.catalog_epoch.is_none() {
-            self.load_catalog()?;
-        }
+    fn needs_of<'j>(&mut self, last: Option<&'j Call>, jobs: &'j [Job]) -> (Scope, Vec<RecordKey>, Named<'j>, LastFound) {
         let can_write = !self.store.limits().read_only;
         let mut needs = Needs {
             catalog: &self.catalog,
@@ -288,7 +294,7 @@ impl Engine {
             (false, false) => Scope::Read,
         };
         let last_found = LastFound::new(repeats || places.len() < named.len(), self.layout.heads());
-        Ok((scope, ahead, named, last_found))
+        (scope, ahead, named, last_found)
     }
 
     pub(crate) fn load_catalog(&mut self) -> Result<()> {
@@ -596,7 +602,7 @@ impl<'s> Runner<'_, 's> {
         let (db, server) = self.db(call.db);
         let mut context = Context { args: &call.args, db, server };
         let result = match call.command.run {
-            Run::Data(run) | Run::DataInRows(run, _) | Run::DataStraight(run, _) => run(&mut context, reply).map(|()| None),
+            Run::Data(run, _) => run(&mut context, reply).map(|()| None),
             Run::Blocking(run) => run(&mut context, reply),
             Run::Session(_) | Run::Subscription(_) | Run::Transaction(_) | Run::Container => Ok(None),
         };

@@ -14,7 +14,8 @@ const PUT: u8 = 1;
 const DELETE: u8 = 2;
 const DELETE_RANGE: u8 = 3;
 const HEADER_BYTES: usize = 13;
-const VALUE_LENGTH_AT: usize = 9;
+/// Where in the header both lengths are.
+const LENGTHS_AT: usize = 5;
 
 /// One change of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,20 +129,25 @@ impl Batch {
         self.push(PUT, keyspace, key, value)
     }
 
-    /// Adds a put of what `write` appends.
+    /// Adds a put of what `value` appends under a key of these pieces, and returns the key.
     ///
     /// # Errors
     /// As [`Batch::put`].
-    pub fn put_with(&mut self, keyspace: Keyspace, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) -> Result<(), StoreError> {
-        let start = self.bytes.len();
-        self.push(PUT, keyspace, key, &[])?;
-        let value_at = self.bytes.len();
-        write(&mut self.bytes);
-        let length = length(self.bytes.len().saturating_sub(value_at))?;
-        if let Some(place) = self.bytes.get_mut(start + VALUE_LENGTH_AT..start + HEADER_BYTES) {
-            place.copy_from_slice(&length.to_le_bytes());
-        }
-        Ok(())
+    pub fn put_with<const N: usize>(
+        &mut self,
+        keyspace: Keyspace,
+        key: [&[u8]; N],
+        value: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<&[u8], StoreError> {
+        self.push_with(PUT, keyspace, key, value)
+    }
+
+    /// Adds a delete of a key of these pieces.
+    ///
+    /// # Errors
+    /// As [`Batch::put`].
+    pub fn delete_with<const N: usize>(&mut self, keyspace: Keyspace, key: [&[u8]; N]) -> Result<(), StoreError> {
+        self.push_with(DELETE, keyspace, key, |_| ()).map(|_| ())
     }
 
     /// Adds a delete.
@@ -166,14 +172,41 @@ impl Batch {
     fn push(&mut self, kind: u8, keyspace: Keyspace, first: &[u8], second: &[u8]) -> Result<(), StoreError> {
         let (first_len, second_len) = (length(first.len())?, length(second.len())?);
         self.bytes.reserve(HEADER_BYTES + first.len() + second.len());
-        let [k0, k1, k2, k3] = keyspace.0.to_le_bytes();
-        let [f0, f1, f2, f3] = first_len.to_le_bytes();
-        let [s0, s1, s2, s3] = second_len.to_le_bytes();
-        self.bytes.extend_from_slice(&[kind, k0, k1, k2, k3, f0, f1, f2, f3, s0, s1, s2, s3]);
+        self.push_header(kind, keyspace, first_len, second_len);
         self.bytes.extend_from_slice(first);
         self.bytes.extend_from_slice(second);
         self.ops += 1;
         Ok(())
+    }
+
+    fn push_with<const N: usize>(
+        &mut self,
+        kind: u8,
+        keyspace: Keyspace,
+        first: [&[u8]; N],
+        second: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<&[u8], StoreError> {
+        let first_len = first.iter().map(|piece| piece.len()).sum();
+        self.bytes.reserve(HEADER_BYTES + first_len);
+        let lengths_at = self.bytes.len() + LENGTHS_AT;
+        self.push_header(kind, keyspace, length(first_len)?, 0);
+        let first_at = self.bytes.len();
+        first.into_iter().for_each(|piece| self.bytes.extend_from_slice(piece));
+        let second_at = self.bytes.len();
+        second(&mut self.bytes);
+        let second_len = length(self.bytes.len().saturating_sub(second_at))?;
+        if let Some(place) = self.bytes.get_mut(lengths_at + size_of::<u32>()..first_at) {
+            place.copy_from_slice(&second_len.to_le_bytes());
+        }
+        self.ops += 1;
+        Ok(self.bytes.get(first_at..second_at).unwrap_or_default())
+    }
+
+    fn push_header(&mut self, kind: u8, keyspace: Keyspace, first_len: u32, second_len: u32) {
+        let [k0, k1, k2, k3] = keyspace.0.to_le_bytes();
+        let [f0, f1, f2, f3] = first_len.to_le_bytes();
+        let [s0, s1, s2, s3] = second_len.to_le_bytes();
+        self.bytes.extend_from_slice(&[kind, k0, k1, k2, k3, f0, f1, f2, f3, s0, s1, s2, s3]);
     }
 
     /// The changes, for a store of these limits.
@@ -255,14 +288,16 @@ mod tests {
     #[test]
     fn a_batch_is_the_documented_bytes_and_reads_back() {
         let mut batch = Batch::new();
-        batch.put_with(Keyspace(2), b"k", |bytes| bytes.extend_from_slice(b"vv")).unwrap();
-        batch.delete(Keyspace(0), b"gone").unwrap();
+        let key = batch.put_with(Keyspace(2), [b"k", b""], |value| value.extend_from_slice(b"vv"));
+        assert_eq!(key.unwrap(), b"k");
+        batch.delete_with(Keyspace(0), [b"go", b"ne"]).unwrap();
         batch.delete_range(Keyspace(1), &KeyRange::between(b"a", b"b")).unwrap();
         let expected: &[u8] =
             b"\x01\x02\0\0\0\x01\0\0\0\x02\0\0\0kvv\x02\0\0\0\0\x04\0\0\0\0\0\0\0gone\x03\x01\0\0\0\x01\0\0\0\x01\0\0\0ab";
         assert_eq!(batch.as_bytes(), expected);
         let mut pieces = Batch::new();
         pieces.put(Keyspace(2), b"k", b"vv").unwrap();
+        pieces.delete(Keyspace(0), b"gone").unwrap();
         assert_eq!(pieces.as_bytes(), &expected[..pieces.as_bytes().len()]);
         let read = Batch::from_bytes(expected.to_vec()).unwrap();
         assert_eq!(read.len(), 3);

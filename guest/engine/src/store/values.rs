@@ -88,7 +88,10 @@ impl Values {
 }
 
 /// Where the values with these ends lie, `None` for those that are absent.
-fn places(ends: impl ExactSizeIterator<Item = u32>, absent: impl Iterator<Item = u32>) -> impl ExactSizeIterator<Item = Option<Range<usize>>> {
+fn places(
+    ends: impl ExactSizeIterator<Item = u32>,
+    absent: impl Iterator<Item = u32>,
+) -> impl ExactSizeIterator<Item = Option<Range<usize>>> {
     let (mut absent, mut start) = (absent.peekable(), 0);
     let mut position = 0;
     ends.map(move |end| {

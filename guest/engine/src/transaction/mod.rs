@@ -19,6 +19,7 @@ mod tests;
 pub use census::{Census, Censuses, Parts};
 pub use heads::{HeadForm, PackedHead, Packing};
 pub use scan::{Run, Scan};
+pub use straight::{Found, Parked};
 
 use crate::few::Few;
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError, lent};

@@ -1,8 +1,9 @@
 //! Reads and puts of records past what a transaction knows: for who asks for each record once, keeps its own changes in mind until all are known,
 //! and then puts each record once, in their order.
 
-use super::{Opened, Transaction};
-use crate::store::{Keyspace, Limits, StoreError, Values};
+use super::expected::Expected;
+use super::{Censuses, MAX_KEPT_BATCH_BYTES, Memory, Opened, Transaction};
+use crate::store::{Batch, Keyspace, Limits, Store, StoreError, Values};
 use bytes::Bytes;
 
 /// The values of several keys.
@@ -29,16 +30,22 @@ impl Found {
 }
 
 impl Transaction<'_> {
-    /// How many lock keys the transaction was begun with, of which each counts once. None of one that only reads.
+    /// The lock keys that the transaction was begun with, in their order, each once. None of one that only reads.
     #[must_use]
-    pub fn lock_keys(&self) -> usize {
-        self.lock_keys.len()
+    pub fn lock_keys(&self) -> &[Bytes] {
+        &self.lock_keys
     }
 
-    /// Which of them, in their order, was given at that position of the scope.
+    /// Which of them was given at that position of the scope.
     #[must_use]
     pub fn position_of_given(&self, position: usize) -> usize {
         self.expected.number(position).unwrap_or(position)
+    }
+
+    /// What hashes depend on: clients are not to know it.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.memory.seed
     }
 
     /// What the store takes.
@@ -63,18 +70,94 @@ impl Transaction<'_> {
         read(&mut self.store, keyspace, self.lock_keys.iter().map(Bytes::as_ref))
     }
 
-    /// Puts a record, behind those put before, under the lock key at that position. `write` appends its value; `None`: it has that already.
+    /// Makes room for about so many puts, of so many bytes together.
+    pub fn expect_puts(&mut self, puts: usize, bytes: usize) {
+        self.memory.batch.reserve(puts, bytes.min(MAX_KEPT_BATCH_BYTES));
+    }
+
+    /// Notes that what belongs to the lock key at that position changes.
+    pub fn touch_at(&mut self, position: usize) {
+        self.memory.touched.extend(u32::try_from(position).ok());
+    }
+
+    /// As [`Transaction::put_straight`], under the lock key at that position.
+    ///
+    /// # Errors
+    /// As [`Transaction::put_straight`].
+    pub fn put_at_lock_key(&mut self, keyspace: Keyspace, position: usize, value: impl FnOnce(&mut Vec<u8>)) -> Result<(), StoreError> {
+        let Some(key) = self.lock_keys.get(position) else { return Err(StoreError::ReadOnly) };
+        put(&mut self.memory.batch, &mut self.censuses, keyspace, [key], value)
+    }
+
+    /// Puts a record that is put only once, under a key of these pieces. `value` appends its value.
     ///
     /// # Errors
     /// [`StoreError::TooLarge`] above 4 GiB.
-    pub fn put_straight(&mut self, keyspace: Keyspace, position: usize, write: Option<impl FnOnce(&mut Vec<u8>)>) -> Result<(), StoreError> {
-        let (Some(key), Ok(touched)) = (self.lock_keys.get(position), position.try_into()) else { return Err(StoreError::ReadOnly) };
-        if let Some(censuses) = &mut self.censuses {
-            censuses.note_put(keyspace, key);
-        }
-        self.memory.touched.push(touched);
-        write.map_or(Ok(()), |write| self.memory.batch.put_with(keyspace, key, write))
+    pub fn put_straight<const N: usize>(
+        &mut self,
+        keyspace: Keyspace,
+        key: [&[u8]; N],
+        value: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), StoreError> {
+        put(&mut self.memory.batch, &mut self.censuses, keyspace, key, value)
     }
+
+    /// Deletes a record that is not put, under a key of these pieces.
+    ///
+    /// # Errors
+    /// As [`Transaction::put_straight`].
+    pub fn delete_straight<const N: usize>(&mut self, keyspace: Keyspace, key: [&[u8]; N]) -> Result<(), StoreError> {
+        self.memory.batch.delete_with(keyspace, key)
+    }
+}
+
+/// A transaction that is open, for who goes on with it by [`Transaction::resume`].
+#[derive(Debug)]
+pub struct Parked {
+    lock_keys: Vec<Bytes>,
+    expected: Expected,
+    exclusive: bool,
+    read_only: bool,
+    epoch: u64,
+    limits: Limits,
+    memory: Box<Memory>,
+}
+
+impl<'s> Transaction<'s> {
+    /// Lets go of the store without an end of the transaction, in which nothing has been put. What was read under some keys stays known.
+    #[must_use]
+    pub fn park<'k>(mut self, keyspace: Keyspace, read: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>) -> Parked {
+        for (key, value) in read {
+            let (key, value) = (Bytes::copy_from_slice(key), value.map(Bytes::copy_from_slice));
+            let number = self.memory.overlay.entries.find(keyspace, &key);
+            self.memory.overlay.entries.keep(number, keyspace, key, value);
+        }
+        self.store.is_open = false;
+        let Self { lock_keys, expected, exclusive, read_only, epoch, limits, memory, .. } = self;
+        Parked { lock_keys, expected, exclusive, read_only, epoch, limits, memory }
+    }
+
+    /// Goes on with a transaction that is open on the store.
+    #[must_use]
+    pub fn resume(store: &'s mut dyn Store, parked: Parked) -> Self {
+        let Parked { lock_keys, expected, exclusive, read_only, epoch, limits, memory } = parked;
+        let store = Opened { store, is_open: true };
+        Self { store, lock_keys, expected, exclusive, read_only, epoch, limits, keeps_reads: true, memory, censuses: None }
+    }
+}
+
+fn put<const N: usize>(
+    batch: &mut Batch,
+    censuses: &mut Option<&mut Censuses>,
+    keyspace: Keyspace,
+    key: [&[u8]; N],
+    value: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), StoreError> {
+    let key = batch.put_with(keyspace, key, value)?;
+    if let Some(censuses) = censuses {
+        censuses.note_put(keyspace, key);
+    }
+    Ok(())
 }
 
 fn read<'k>(store: &mut Opened<'_>, keyspace: Keyspace, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Result<Found, StoreError> {

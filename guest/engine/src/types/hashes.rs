@@ -143,10 +143,18 @@ pub fn remove(db: &mut Db, at: &KeyAt, fields: &[Bytes]) -> Result<u64> {
 /// See the module; `ERR hash value is not an integer`, `ERR increment or decrement would overflow`.
 pub fn add_integer(db: &mut Db, at: &KeyAt, field: &Bytes, increment: i64) -> Result<i64> {
     let old = find_field(db, at, field)?;
-    let number = old.as_ref().map_or(Ok(0), |old| parse_i64(&old.value).ok_or(VALUE_NOT_AN_INTEGER))?;
-    let sum = number.checked_add(increment).ok_or(texts::OVERFLOW)?;
+    let sum = sum(old.as_ref().map(|old| old.value.as_ref()), increment)?;
     set_kept(db, at, field, old.as_ref(), format_i64(sum), "hincrby")?;
     Ok(sum)
+}
+
+/// The sum of the integer in a field, 0 where there is none, and another one.
+///
+/// # Errors
+/// As [`add_integer`].
+pub fn sum(value: Option<&[u8]>, increment: i64) -> Result<i64> {
+    let number = value.map_or(Ok(0), |value| parse_i64(value).ok_or(VALUE_NOT_AN_INTEGER))?;
+    number.checked_add(increment).ok_or(texts::OVERFLOW)
 }
 
 /// Adds to the number in a field, which keeps its expiry, and returns the sum as it is stored; an absent field counts as 0. Numbers

@@ -23,7 +23,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Removes all keys of all dbs.",
         subcommands: &[],
-        run: Run::Data(flush_all),
+        run: Run::data(flush_all),
     },
     Command {
         name: "flushdb",
@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Removes all keys of the db.",
         subcommands: &[],
-        run: Run::Data(flush_db),
+        run: Run::data(flush_db),
     },
     Command {
         name: "swapdb",
@@ -47,7 +47,7 @@ pub const COMMANDS: &[Command] = &[
         since: "4.0.0",
         summary: "Exchanges two dbs.",
         subcommands: &[],
-        run: Run::Data(swap_db),
+        run: Run::data(swap_db),
     },
 ];
 

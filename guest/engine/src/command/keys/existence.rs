@@ -19,7 +19,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Removes keys.",
         subcommands: &[],
-        run: Run::Data(remove),
+        run: Run::data(remove),
     },
     Command {
         name: "exists",
@@ -31,7 +31,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Counts the keys that exist.",
         subcommands: &[],
-        run: Run::Data(count_existing),
+        run: Run::data(count_existing),
     },
     Command {
         name: "touch",
@@ -43,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
         since: "3.2.1",
         summary: "Counts the keys that exist, as accessed now.",
         subcommands: &[],
-        run: Run::Data(count_existing),
+        run: Run::data(count_existing),
     },
     Command {
         name: "type",
@@ -55,7 +55,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Tells the type of a key's value.",
         subcommands: &[],
-        run: Run::Data(kind),
+        run: Run::data(kind),
     },
     Command {
         name: "unlink",
@@ -67,7 +67,7 @@ pub const COMMANDS: &[Command] = &[
         since: "4.0.0",
         summary: "Removes keys, as DEL does: neither waits for the space to be freed.",
         subcommands: &[],
-        run: Run::Data(remove),
+        run: Run::data(remove),
     },
 ];
 

@@ -22,7 +22,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Lets a key expire after some seconds.",
         subcommands: &[],
-        run: Run::Data(expire),
+        run: Run::data(expire),
     },
     Command {
         name: "expireat",
@@ -34,7 +34,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.2.0",
         summary: "Lets a key expire at a Unix time in seconds.",
         subcommands: &[],
-        run: Run::Data(expire_at),
+        run: Run::data(expire_at),
     },
     Command {
         name: "expiretime",
@@ -46,7 +46,7 @@ pub const COMMANDS: &[Command] = &[
         since: "7.0.0",
         summary: "Tells the Unix time in seconds when a key expires.",
         subcommands: &[],
-        run: Run::Data(expire_time),
+        run: Run::data(expire_time),
     },
     Command {
         name: "persist",
@@ -58,7 +58,7 @@ pub const COMMANDS: &[Command] = &[
         since: "2.2.0",
         summary: "Takes a key's expiry away.",
         subcommands: &[],
-        run: Run::Data(persist),
+        run: Run::data(persist),
     },
     Command {
         name: "pexpire",
@@ -70,7 +70,7 @@ pub const COMMANDS: &[Command] = &[
         since: "2.6.0",
         summary: "Lets a key expire after some milliseconds.",
         subcommands: &[],
-        run: Run::Data(pexpire),
+        run: Run::data(pexpire),
     },
     Command {
         name: "pexpireat",
@@ -82,7 +82,7 @@ pub const COMMANDS: &[Command] = &[
         since: "2.6.0",
         summary: "Lets a key expire at a Unix time in milliseconds.",
         subcommands: &[],
-        run: Run::Data(pexpire_at),
+        run: Run::data(pexpire_at),
     },
     Command {
         name: "pexpiretime",
@@ -94,7 +94,7 @@ pub const COMMANDS: &[Command] = &[
         since: "7.0.0",
         summary: "Tells the Unix time in milliseconds when a key expires.",
         subcommands: &[],
-        run: Run::Data(pexpire_time),
+        run: Run::data(pexpire_time),
     },
     Command {
         name: "pttl",
@@ -106,7 +106,7 @@ pub const COMMANDS: &[Command] = &[
         since: "2.6.0",
         summary: "Tells in how many milliseconds a key expires.",
         subcommands: &[],
-        run: Run::Data(pttl),
+        run: Run::data(pttl),
     },
     Command {
         name: "ttl",
@@ -118,7 +118,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Tells in how many seconds a key expires.",
         subcommands: &[],
-        run: Run::Data(ttl),
+        run: Run::data(ttl),
     },
 ];
 

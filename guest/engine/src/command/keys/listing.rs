@@ -22,7 +22,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Counts the keys of the db, by walking over them.",
         subcommands: &[],
-        run: Run::Data(db_size),
+        run: Run::data(db_size),
     },
     Command {
         name: "keys",
@@ -34,7 +34,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Lists the keys that match a pattern.",
         subcommands: &[],
-        run: Run::Data(keys),
+        run: Run::data(keys),
     },
     Command {
         name: "randomkey",
@@ -46,7 +46,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Returns a random key of the db.",
         subcommands: &[],
-        run: Run::Data(random),
+        run: Run::data(random),
     },
 ];
 

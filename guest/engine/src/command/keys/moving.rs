@@ -22,7 +22,7 @@ pub const COMMANDS: &[Command] = &[
         since: "6.2.0",
         summary: "Copies the value of a key to another key.",
         subcommands: &[],
-        run: Run::Data(copy),
+        run: Run::data(copy),
     },
     Command {
         name: "move",
@@ -34,7 +34,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Moves a key to another db.",
         subcommands: &[],
-        run: Run::Data(move_key),
+        run: Run::data(move_key),
     },
     Command {
         name: "rename",
@@ -46,7 +46,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Renames a key, over an existing one if need be.",
         subcommands: &[],
-        run: Run::Data(rename),
+        run: Run::data(rename),
     },
     Command {
         name: "renamenx",
@@ -58,7 +58,7 @@ pub const COMMANDS: &[Command] = &[
         since: "1.0.0",
         summary: "Renames a key where the new name is free.",
         subcommands: &[],
-        run: Run::Data(rename_if_free),
+        run: Run::data(rename_if_free),
     },
 ];
 

@@ -35,7 +35,7 @@ const SUBCOMMANDS: &[Command] = &[
         since: "2.2.3",
         summary: "Tells the encoding that Redis would hold a value in.",
         subcommands: &[],
-        run: Run::Data(encoding_name),
+        run: Run::data(encoding_name),
     },
     Command {
         name: "object|freq",
@@ -47,7 +47,7 @@ const SUBCOMMANDS: &[Command] = &[
         since: "4.0.0",
         summary: "Refuses to tell how often a key is accessed: that is not counted.",
         subcommands: &[],
-        run: Run::Data(frequency),
+        run: Run::data(frequency),
     },
     Command {
         name: "object|help",
@@ -71,7 +71,7 @@ const SUBCOMMANDS: &[Command] = &[
         since: "2.2.3",
         summary: "Tells for how long a key was not accessed: always 0.",
         subcommands: &[],
-        run: Run::Data(idle_time),
+        run: Run::data(idle_time),
     },
     Command {
         name: "object|refcount",
@@ -83,7 +83,7 @@ const SUBCOMMANDS: &[Command] = &[
         since: "2.2.3",
         summary: "Tells how many keys share a value.",
         subcommands: &[],
-        run: Run::Data(reference_count),
+        run: Run::data(reference_count),
     },
 ];
 

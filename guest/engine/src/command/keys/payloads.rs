@@ -24,7 +24,7 @@ pub const COMMANDS: &[Command] = &[
         since: "2.6.0",
         summary: "Returns the value of a key as a payload for RESTORE.",
         subcommands: &[],
-        run: Run::Data(dump),
+        run: Run::data(dump),
     },
     Command {
         name: "restore",
@@ -36,7 +36,7 @@ pub const COMMANDS: &[Command] = &[
         since: "2.6.0",
         summary: "Creates a key from a payload of DUMP.",
         subcommands: &[],
-        run: Run::Data(restore),
+        run: Run::data(restore),
     },
 ];
 

@@ -110,7 +110,7 @@ const fn row(name: &'static str, arity: i32, flags: Flags, since: &'static str, 
 type DataHandler = fn(&mut Context, &mut Reply) -> Result<()>;
 
 const fn data(name: &'static str, arity: i32, flags: Flags, since: &'static str, summary: &'static str, run: DataHandler) -> Command {
-    Command::without_keys(Group::Server, name, arity, flags, since, summary, Run::Data(run))
+    Command::without_keys(Group::Server, name, arity, flags, since, summary, Run::data(run))
 }
 
 /// Seconds and microseconds since the epoch, as two texts.

@@ -2,6 +2,7 @@
 
 mod algebra;
 mod random;
+mod straight;
 
 use super::flags::Flags;
 use super::keyspec::KeySpec;
@@ -31,7 +32,8 @@ pub const COMMANDS: &[Command] = &[
     Group::Set
         .row("sadd", -3, WRITE.and(Flags::FAST), "1.0.0", "Adds members, and returns how many are new.", sadd)
         .naming(Parts::REST)
-        .with_keys(ONE),
+        .with_keys(ONE)
+        .straight(straight::SADD),
     Group::Set.row("scard", 2, FAST_READ, "1.0.0", "Returns how many members a set has.", scard).with_keys(ONE),
     Group::Set.row("sdiff", -2, READ, "1.0.0", "Returns the members of the first set that no other has.", algebra::sdiff).with_keys(ALL),
     Group::Set.row("sdiffstore", -3, WRITE, "1.0.0", "Stores the difference of sets.", algebra::sdiffstore).with_keys(ALL),
@@ -40,7 +42,11 @@ pub const COMMANDS: &[Command] = &[
         .row("sintercard", -3, READ.and(Flags::MOVABLEKEYS), "7.0.0", "Counts the members that all sets have.", algebra::sintercard)
         .with_keys(COUNTED),
     Group::Set.row("sinterstore", -3, WRITE, "1.0.0", "Stores the intersection of sets.", algebra::sinterstore).with_keys(ALL),
-    Group::Set.row("sismember", 3, FAST_READ, "1.0.0", "Tells whether a set has a member.", sismember).naming(Parts::SECOND).with_keys(ONE),
+    Group::Set
+        .row("sismember", 3, FAST_READ, "1.0.0", "Tells whether a set has a member.", sismember)
+        .naming(Parts::SECOND)
+        .with_keys(ONE)
+        .straight(straight::SISMEMBER),
     Group::Set.row("smembers", 2, READ, "1.0.0", "Returns all members.", smembers).with_keys(ONE),
     Group::Set
         .row("smismember", -3, FAST_READ, "6.2.0", "Tells which of several members a set has.", smismember)

@@ -119,6 +119,14 @@ pub(super) fn zincrby_row(
     })
 }
 
+/// The score of a ZADD or ZINCRBY that has no room for options beside its one member.
+pub(super) fn lone_score(score: &Bytes) -> Result<f64> {
+    if Options::default().take(score) {
+        return Err(texts::SYNTAX);
+    }
+    parse_double(score).ok_or(texts::NOT_A_FLOAT)
+}
+
 /// What ZADD is to do.
 struct Addition {
     options: Options,

@@ -6,6 +6,7 @@ mod bounds;
 mod members;
 mod popping;
 mod ranges;
+mod straight;
 
 pub(super) use popping::{multiple, pop_multiple};
 
@@ -43,7 +44,8 @@ pub const COMMANDS: &[Command] = &[
     Group::SortedSet
         .row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd)
         .naming(PAIRS)
-        .in_rows(adding::zadd_row),
+        .in_rows(adding::zadd_row)
+        .straight(straight::ZADD),
     Group::SortedSet.row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),
     Group::SortedSet.row("zcount", 4, FAST_READ, "2.0.0", "Returns how many members have scores in a range.", ranges::zcount),
     Group::SortedSet.row("zdiff", -3, READ_OF_MANY, "6.2.0", "Returns the difference of sorted sets.", algebra::zdiff).with_keys(KEYS),
@@ -53,7 +55,8 @@ pub const COMMANDS: &[Command] = &[
     Group::SortedSet
         .row("zincrby", 4, FAST_WRITE, "1.2.0", "Adds to the score of a member.", adding::zincrby)
         .naming(Parts::Names { first: 3, last: 3, step: 1 })
-        .in_rows(adding::zincrby_row),
+        .in_rows(adding::zincrby_row)
+        .straight(straight::ZINCRBY),
     Group::SortedSet.row("zinter", -3, READ_OF_MANY, "6.2.0", "Returns the intersection of sorted sets.", algebra::zinter).with_keys(KEYS),
     Group::SortedSet
         .row("zintercard", -3, READ_OF_MANY, "7.0.0", "Returns how many members several sorted sets have in common.", algebra::zintercard)
@@ -117,7 +120,10 @@ pub const COMMANDS: &[Command] = &[
         .row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank)
         .naming(Parts::SECOND),
     Group::SortedSet.row("zscan", -3, READ, "2.8.0", "Iterates over members and scores in steps.", members::zscan),
-    Group::SortedSet.row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore).naming(Parts::SECOND),
+    Group::SortedSet
+        .row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore)
+        .naming(Parts::SECOND)
+        .straight(straight::ZSCORE),
     Group::SortedSet.row("zunion", -3, READ_OF_MANY, "6.2.0", "Returns the union of sorted sets.", algebra::zunion).with_keys(KEYS),
     Group::SortedSet
         .row("zunionstore", -4, STORE_OF_MANY, "2.0.0", "Stores the union of sorted sets.", algebra::zunionstore)

@@ -21,16 +21,12 @@ pub const COMMANDS: &[Command] = &[
     Group::String
         .row("decrby", 3, FAST_UPDATE, "1.0.0", "Subtracts a number from the integer value of a key.", numbers::decrby)
         .straight(straight::DECRBY),
-    Group::String
-        .row("get", 2, FAST_READ, "1.0.0", "Returns the string value of a key.", single::get)
-        .straight(straight::GET),
+    Group::String.row("get", 2, FAST_READ, "1.0.0", "Returns the string value of a key.", single::get).straight(straight::GET),
     Group::String.row("getdel", 2, FAST_WRITE, "6.2.0", "Returns the string value of a key and removes the key.", single::getdel),
     Group::String.row("getex", -2, FAST_WRITE, "6.2.0", "Returns the string value of a key and sets its expiry.", single::getex),
     Group::String.row("getrange", 4, Flags::READONLY, "2.4.0", "Returns a part of the string value of a key.", ranges::getrange),
     Group::String.row("getset", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key and returns the old one.", set::getset),
-    Group::String
-        .row("incr", 2, FAST_UPDATE, "1.0.0", "Adds one to the integer value of a key.", numbers::incr)
-        .straight(straight::INCR),
+    Group::String.row("incr", 2, FAST_UPDATE, "1.0.0", "Adds one to the integer value of a key.", numbers::incr).straight(straight::INCR),
     Group::String
         .row("incrby", 3, FAST_UPDATE, "1.0.0", "Adds a number to the integer value of a key.", numbers::incrby)
         .straight(straight::INCRBY),
@@ -44,9 +40,7 @@ pub const COMMANDS: &[Command] = &[
         .row("msetnx", -3, UPDATE, "1.0.1", "Sets the string values of keys if none of them is there.", multiple::msetnx)
         .with_keys(PAIRS),
     Group::String.row("psetex", 4, UPDATE, "2.6.0", "Sets the string value of a key with an expiry in milliseconds.", set::psetex),
-    Group::String
-        .row("set", -3, UPDATE, "1.0.0", "Sets the string value of a key.", set::set)
-        .straight(straight::SET),
+    Group::String.row("set", -3, UPDATE, "1.0.0", "Sets the string value of a key.", set::set).straight(straight::SET),
     Group::String.row("setex", 4, UPDATE, "2.0.0", "Sets the string value of a key with an expiry in seconds.", set::setex),
     Group::String
         .row("setnx", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key that is not there.", set::setnx)

@@ -1,54 +1,49 @@
 //! The commands on one string that [go straight](crate::command::straight).
 
-use super::reply_value;
+use super::{numbers, reply_value};
 use crate::command::options::{integer, length};
-use crate::command::straight::{NewString, Straight, StraightHandler};
+use crate::command::straight::{On, Straight, arg};
 use crate::error::Result;
+use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
 use crate::types::strings;
 use bytes::Bytes;
 
-pub(super) const GET: Straight = keeping_expiry(2, get);
-pub(super) const STRLEN: Straight = keeping_expiry(2, strlen);
-pub(super) const INCR: Straight = keeping_expiry(2, |_, value, reply| add(value, 1, reply));
-pub(super) const DECR: Straight = keeping_expiry(2, |_, value, reply| add(value, -1, reply));
-pub(super) const INCRBY: Straight = keeping_expiry(3, |args, value, reply| add(value, integer(arg(args, 2))?, reply));
-pub(super) const DECRBY: Straight = keeping_expiry(3, |args, value, reply| add(value, super::numbers::decrement(arg(args, 2))?, reply));
-pub(super) const SETNX: Straight = keeping_expiry(3, setnx);
+pub(super) const GET: Straight = Straight::on_string(2, get);
+pub(super) const STRLEN: Straight = Straight::on_string(2, strlen);
+pub(super) const INCR: Straight = Straight::on_string(2, |_, value, reply| add(value, 1, reply));
+pub(super) const DECR: Straight = Straight::on_string(2, |_, value, reply| add(value, -1, reply));
+pub(super) const INCRBY: Straight = Straight::on_string(3, |args, value, reply| add(value, integer(arg(args, 2))?, reply));
+pub(super) const DECRBY: Straight = Straight::on_string(3, |args, value, reply| add(value, numbers::decrement(arg(args, 2))?, reply));
+pub(super) const SETNX: Straight = Straight::on_string(3, setnx);
 /// Without options.
-pub(super) const SET: Straight = Straight { args: 3, ends_expiry: true, run: set };
+pub(super) const SET: Straight = Straight { args: 3, on: On::String { ends_expiry: true, run: set } };
 
-const fn keeping_expiry(args: usize, run: StraightHandler) -> Straight {
-    Straight { args, ends_expiry: false, run }
-}
-
-fn arg(args: &[Bytes], position: usize) -> &Bytes {
-    static EMPTY: Bytes = Bytes::new();
-    args.get(position).unwrap_or(&EMPTY)
-}
-
-fn get<'a>(_: &'a [Bytes], value: Option<&[u8]>, reply: &mut Reply) -> Result<Option<NewString<'a>>> {
-    reply_value(reply, value);
+fn get<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    let mut room = itoa::Buffer::new();
+    reply_value(reply, value.map(|value| value.bytes(&mut room)));
     Ok(None)
 }
 
-fn strlen<'a>(_: &'a [Bytes], value: Option<&[u8]>, reply: &mut Reply) -> Result<Option<NewString<'a>>> {
-    reply.integer(length(value.map_or(0, <[u8]>::len)));
+fn strlen<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    let mut room = itoa::Buffer::new();
+    reply.integer(length(value.map_or(0, |value| value.bytes(&mut room).len())));
     Ok(None)
 }
 
-fn add<'a>(value: Option<&[u8]>, increment: i64, reply: &mut Reply) -> Result<Option<NewString<'a>>> {
-    let sum = strings::sum(value, increment)?;
+fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    let mut room = itoa::Buffer::new();
+    let sum = strings::sum(value.map(|value| value.bytes(&mut room)), increment)?;
     reply.integer(sum);
-    Ok(Some(NewString::Number(sum)))
+    Ok(Some(Value::Number(sum)))
 }
 
-fn set<'a>(args: &'a [Bytes], _: Option<&[u8]>, reply: &mut Reply) -> Result<Option<NewString<'a>>> {
+fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
     reply.ok();
-    Ok(Some(NewString::Lent(arg(args, 2))))
+    Ok(Some(Value::Bytes(arg(args, 2))))
 }
 
-fn setnx<'a>(args: &'a [Bytes], value: Option<&[u8]>, reply: &mut Reply) -> Result<Option<NewString<'a>>> {
+fn setnx<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
     reply.integer(i64::from(value.is_none()));
-    Ok(value.is_none().then(|| NewString::Lent(arg(args, 2))))
+    Ok(value.is_none().then(|| Value::Bytes(arg(args, 2))))
 }

@@ -100,15 +100,10 @@ impl<T: ArrayRecords> ListAlgorithm for T {
     }
 
     fn push(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &mut Collection, end: End, element: Bytes) -> Result<()> {
-        let (head, count) = grown_bounds(list, end)?;
-        let index = match end {
-            End::Head => head,
-            End::Tail => within(head.checked_add(list.count))?,
-        };
+        let (index, head) = pushed(head(list)?, list.count, end)?;
+        (list.list, list.count) = (ListHead::Array { head }, list.count.saturating_add(1));
         let (keyspace, key) = self.element(at, list.version, index);
-        transaction.put(keyspace, key, element)?;
-        (list.list, list.count) = (ListHead::Array { head }, count);
-        Ok(())
+        Ok(transaction.put(keyspace, key, element)?)
     }
 
     fn keep(&self, transaction: &mut Transaction<'_>, at: &KeyAt, list: &Collection, ranks: Range<u64>) -> Result<Collection> {
@@ -320,18 +315,29 @@ fn within(index: Option<u64>) -> Result<u64> {
 
 /// The head of the list with room for one more at an end.
 fn grown(list: &Collection, end: End) -> Result<Collection> {
-    let (head, count) = grown_bounds(list, end)?;
+    let (head, count) = grown_bounds(head(list)?, list.count, end)?;
     Ok(Collection { list: ListHead::Array { head }, count, ..*list })
 }
 
+/// The index of an element that is put at an end of a list, and that of the first one then.
+///
+/// # Errors
+/// `ERR list index overflow`.
+pub fn pushed(head: u64, count: u64, end: End) -> Result<(u64, u64)> {
+    let grown = grown_bounds(head, count, end)?.0;
+    match end {
+        End::Head => Ok((grown, grown)),
+        End::Tail => Ok((within(head.checked_add(count))?, grown)),
+    }
+}
+
 /// The index of the first element, and how many there are, of the list with one more at an end.
-fn grown_bounds(list: &Collection, end: End) -> Result<(u64, u64)> {
-    let head = head(list)?;
+fn grown_bounds(head: u64, count: u64, end: End) -> Result<(u64, u64)> {
     let head = match end {
         End::Head => within(head.checked_sub(1))?,
         End::Tail => head,
     };
-    let count = within(list.count.checked_add(1))?;
+    let count = within(count.checked_add(1))?;
     within(head.checked_add(count))?;
     Ok((head, count))
 }

@@ -11,6 +11,7 @@ pub mod field_expiry;
 mod packed;
 pub mod rank;
 pub mod records;
+mod straight;
 mod sweep;
 
 use super::anatomy::Anatomy;
@@ -18,9 +19,10 @@ use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
 use super::records::{Form, LentRecord, Lot, Record, Records, Walk, lend_lots};
+use super::straight::StraightRecords;
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
-    RecordRange, StringForm, Swept, lock_key,
+    RecordRange, Swept, lock_key,
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
@@ -270,8 +272,8 @@ impl Layout for Orbweaver {
         Some(self.meta)
     }
 
-    fn strings(&self) -> Option<StringForm> {
-        Some(StringForm { keyspace: self.meta, read: records::read_string, write: records::write_string })
+    fn straight(&self) -> Option<&dyn StraightRecords> {
+        Some(self)
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {

@@ -119,14 +119,11 @@ pub fn meta_bytes(meta: &Meta) -> usize {
 
 /// Writes what [`encode_meta`] makes.
 pub fn write_meta(bytes: &mut impl BufMut, meta: &Meta) {
-    bytes.put_u8(kind_number(meta.kind()));
     let expiries = meta.collection().and_then(|collection| collection.expiries);
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let rank_levels = meta.collection().map_or(0, |collection| collection.rank_levels);
-    bytes.put_u8(flag(meta.expire_at_ms.is_some(), EXPIRES) | flag(expiries.is_some(), FIELDS_EXPIRE) | flag(rank_levels > 0, RANKED));
-    if let Some(at) = meta.expire_at_ms {
-        bytes.put_u64(at);
-    }
+    let flags = flag(meta.expire_at_ms.is_some(), EXPIRES) | flag(expiries.is_some(), FIELDS_EXPIRE) | flag(rank_levels > 0, RANKED);
+    write_front(bytes, meta.kind(), flags, meta.expire_at_ms);
     match &meta.body {
         Body::String(value) => bytes.put_slice(value),
         Body::Collection(collection) => {
@@ -150,20 +147,17 @@ pub fn write_meta(bytes: &mut impl BufMut, meta: &Meta) {
 }
 
 /// Writes what [`encode_meta`] makes of a string.
-pub fn write_string(bytes: &mut Vec<u8>, expire_at_ms: Option<u64>, value: &[u8]) {
-    bytes.extend_from_slice(&[STRING, if expire_at_ms.is_some() { EXPIRES } else { 0 }]);
-    if let Some(at) = expire_at_ms {
-        bytes.put_u64(at);
-    }
-    bytes.extend_from_slice(value);
+pub fn write_string(bytes: &mut impl BufMut, expire_at_ms: Option<u64>, value: &[u8]) {
+    write_front(bytes, Kind::String, if expire_at_ms.is_some() { EXPIRES } else { 0 }, expire_at_ms);
+    bytes.put_slice(value);
 }
 
-/// When a string expires, and its value; `None` for the record of anything else.
-pub fn read_string(record: &[u8]) -> Option<(Option<u64>, &[u8])> {
-    match record {
-        [STRING, 0, value @ ..] => Some((None, value)),
-        [STRING, EXPIRES, rest @ ..] => rest.split_first_chunk().map(|(at, value)| (Some(u64::from_be_bytes(*at)), value)),
-        _ => None,
+/// Writes what heads begin with.
+pub fn write_front(bytes: &mut impl BufMut, kind: Kind, flags: u8, expire_at_ms: Option<u64>) {
+    bytes.put_u8(kind_number(kind));
+    bytes.put_u8(flags);
+    if let Some(at) = expire_at_ms {
+        bytes.put_u64(at);
     }
 }
 
@@ -309,8 +303,12 @@ pub fn decode_score(value: &[u8]) -> Result<f64, Flaw> {
 /// Key and value of a score record: `version u64 | ordered score u64 | member` -> empty, or [`NEGATIVE_ZERO`].
 pub fn encode_scored(version: u64, score: f64, member: &[u8]) -> (Bytes, Bytes) {
     let key = arena::join([&version.to_be_bytes(), &ordered_score::encode(score).to_be_bytes(), member]);
-    let is_negative_zero = score == 0.0 && score.is_sign_negative();
-    (key, Bytes::from_static(if is_negative_zero { NEGATIVE_ZERO } else { b"" }))
+    (key, Bytes::from_static(score_record(score)))
+}
+
+/// The value of a score record.
+pub fn score_record(score: f64) -> &'static [u8] {
+    if score == 0.0 && score.is_sign_negative() { NEGATIVE_ZERO } else { b"" }
 }
 
 /// The inverse of [`encode_scored`]: version, score, member.

@@ -1,6 +1,6 @@
 //! A sorted set that is being changed: members get scores one after the other, and are written once.
 
-use super::{Added, Condition, Members, SUM_IS_NAN, ranks, score_of, write};
+use super::{Added, Condition, Members, ranks, score_of, write};
 use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
@@ -78,10 +78,10 @@ impl<'c> Change<'c> {
     /// condition does not allow the sum.
     pub fn increment(&mut self, member: &Bytes, increment: f64, condition: Condition) -> Result<Option<f64>> {
         let current = self.score(member);
-        let sum = current.map_or(increment, |current| current + increment);
-        if sum.is_nan() && condition.members != Members::New {
-            return Err(SUM_IS_NAN);
-        }
+        let sum = match super::sum(current, increment) {
+            Err(_) if condition.members == Members::New => f64::NAN,
+            sum => sum?,
+        };
         if !condition.allows(current, sum) {
             return Ok(None);
         }

@@ -86,6 +86,15 @@ pub struct Added {
     pub updated: u64,
 }
 
+/// The sum of a score and another number; a member that is not there counts as 0.
+///
+/// # Errors
+/// It is not a number.
+pub fn sum(score: Option<f64>, increment: f64) -> Result<f64> {
+    let sum = score.map_or(increment, |score| score + increment);
+    if sum.is_nan() { Err(SUM_IS_NAN) } else { Ok(sum) }
+}
+
 /// How many members the sorted set has; 0 where there is none.
 ///
 /// # Errors

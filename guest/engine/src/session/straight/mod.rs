@@ -1,0 +1,285 @@
+//! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place](crate::command::straight). The heads of
+//! all keys are read in one call, the fields and members in another, the commands run on what was read and on what those before them have left,
+//! and what has changed is put, each record once. Nothing else of a transaction is needed: nobody scans, no call is taken back, and no key is looked for.
+//!
+//! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or somebody is told of events, the group runs as
+//! others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
+
+mod held;
+mod plan;
+
+use super::Engine;
+use super::plan::{Call, Job};
+use super::run::{Done, Pending, Product};
+use crate::arena;
+use crate::command::straight::{On, arg};
+use crate::db::Versions;
+use crate::error::{Error, Result, texts};
+use crate::events::Classes;
+use crate::few::Few;
+use crate::layout::Kind;
+use crate::layout::lists::pushed;
+use crate::layout::straight::{Head, StraightRecords, Value};
+use crate::resp::reply::Reply;
+use crate::store::{Scope, StoreError};
+use crate::transaction::{Found, Memory, Parked, Transaction};
+use bytes::Bytes;
+use held::{Body, Held, Part};
+use plan::{MOST_AROUND, Member, Plan, Step};
+
+/// So many groups are not tried behind one that could not go straight: the next ones most likely cannot either.
+const RESTS: u32 = 32;
+/// So many operations a call takes at most: those of a sorted set's member.
+const MOST_OPS: usize = 4;
+
+/// What has become of a group.
+pub(super) enum Attempt {
+    /// It has run, as far as should be committed at once.
+    Done,
+    /// It cannot go straight, and nothing has happened. The transaction that was begun for it is open.
+    NotStraight(Option<Parked>),
+}
+
+/// An element to put: the position of the list's key, the index, and the element.
+type Element<'j> = (usize, u64, &'j [u8]);
+
+/// The state of a group while its calls run.
+struct State<'v> {
+    held: Few<Held<'v>>,
+    parts: Few<Part<'v>>,
+    elements: Vec<Element<'v>>,
+}
+
+impl Engine {
+    /// Runs jobs, which come behind the call `last`, in one transaction and commits it, as [`Engine::attempt`] does, if they can go straight.
+    /// The catalog is there.
+    pub(super) fn attempt_straight<'j>(
+        &mut self,
+        last: Option<&'j Call>,
+        jobs: &'j [Job],
+        now_ms: u64,
+        done: &mut Vec<Done>,
+        reply: &mut Reply,
+    ) -> Result<Attempt> {
+        if self.straight_rests > 0 || self.server.wanted_events() != Classes::NONE {
+            self.straight_rests = self.straight_rests.saturating_sub(1);
+            return Ok(Attempt::NotStraight(None));
+        }
+        let Some(mut plan) = Plan::of(last, jobs, &self.catalog) else { return Ok(Attempt::NotStraight(None)) };
+        let may_wait = !self.waiters.is_empty() || self.server.peers.may_wait();
+        if plan.may_be_waited_for && may_wait {
+            return Ok(Attempt::NotStraight(None));
+        }
+        let Self { store, layout, environment, catalog_epoch, versions, server, memory, censuses, .. } = self;
+        let Some(records) = layout.straight().filter(|records| !plan.has_collections || records.makes_collections()) else {
+            return Ok(Attempt::NotStraight(None));
+        };
+        // When the first group ran, to the microsecond, is nothing that clients know.
+        let room = memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())));
+        let lock_keys = plan.lock_keys();
+        let (scope, read_keys) = if plan.writes { (Scope::Keys(lock_keys.into_list()), None) } else { (Scope::Read, Some(lock_keys)) };
+        let mut transaction = Transaction::begin_with(store.as_mut(), scope, room)?;
+        transaction.use_censuses(censuses);
+        if *catalog_epoch != Some(transaction.epoch()) {
+            // Somebody has changed what the lock keys were made from.
+            drop(transaction);
+            self.load_catalog()?;
+            return Err(StoreError::Conflict.into());
+        }
+        let (found, keys) = match &read_keys {
+            Some(keys) => (transaction.read_straight(records.heads(), keys.each())?, plan.keys),
+            None => (transaction.read_at_lock_keys(records.heads())?, transaction.lock_keys().len()),
+        };
+        let rules = layout.expiry_rules();
+        let now_ms = rules.clock(now_ms);
+        let mut found_parts = None;
+        let mut held: Few<Held<'_>> = Few::with_capacity(keys);
+        for record in found.each(keys)? {
+            held.extend(Held::of(record, records, &plan, rules, now_ms));
+        }
+        let limits = *transaction.limits();
+        let is_straight = held.len() == keys
+            && (!plan.writes || plan.fits(&limits))
+            && plan.steps.iter().all(|step| {
+                let held = held.get_mut(plan.position(step, &transaction));
+                held.is_some_and(|held| held.takes(step, &plan))
+            });
+        let members = if plan.has_collections { plan.find_members(&transaction) } else { Few::new() };
+        let parts = match is_straight {
+            true if plan.has_collections => read_parts(records, &mut transaction, &members, &held, &mut found_parts)?,
+            true => Some(Few::new()),
+            false => None,
+        };
+        let Some(parts) = parts else {
+            self.straight_rests = RESTS;
+            // Those that wait have lock keys that are declared, too, where something is written.
+            if plan.writes && may_wait {
+                self.memory = Some(transaction.commit_and_recycle()?);
+                return Ok(Attempt::NotStraight(None));
+            }
+            let keys: Few<Bytes> =
+                read_keys.map_or_else(|| transaction.lock_keys().iter().cloned().collect(), |keys| keys.into_list().into());
+            let read = keys.iter().map(Bytes::as_ref).zip(found.each(keys.len())?);
+            return Ok(Attempt::NotStraight(Some(transaction.park(records.heads(), read))));
+        };
+        let mut state = State { held, parts, elements: Vec::new() };
+        let pending = Pending::within(&limits);
+        let mut puts = 0;
+        for step in &plan.steps {
+            let start = reply.len();
+            let position = plan.position(step, &transaction);
+            for _ in 0..step.times {
+                reply.set_protocol(step.call.protocol);
+                let start = reply.len();
+                match state.run(step, position, records, versions, server.settings.max_string_bytes, reply) {
+                    Ok(()) => {}
+                    Err(error @ Error::OutOfVersions) => return Err(error),
+                    Err(error) => {
+                        reply.truncate(start);
+                        server.error(reply, &error);
+                    }
+                }
+            }
+            puts += if step.writes { step.times } else { 0 };
+            done.push(Done { product: Product::Reply(start..reply.len()), messages: Vec::new() });
+            if pending.is_exceeded_by(puts.saturating_mul(MOST_OPS), puts.saturating_mul(MOST_AROUND + plan.longest)) {
+                break;
+            }
+        }
+        if plan.writes {
+            let puts = state.held.len() + state.parts.len() + state.elements.len();
+            transaction.expect_puts(puts, puts.saturating_mul(MOST_AROUND + plan.longest));
+            state.put(records, &mut transaction, &members)?;
+        }
+        self.memory = Some(transaction.commit_and_recycle()?);
+        Ok(Attempt::Done)
+    }
+}
+
+/// Reads the members that the calls of a group name; `None` where they cannot go straight. `found` is where their records are kept.
+fn read_parts<'v>(
+    records: &dyn StraightRecords,
+    transaction: &mut Transaction<'_>,
+    members: &[Member<'_>],
+    held: &[Held<'_>],
+    found: &'v mut Option<Found>,
+) -> Result<Option<Few<Part<'v>>>> {
+    let head = |position: usize| held.get(position).and_then(Held::head);
+    let mut ends: Few<usize> = Few::with_capacity(members.len());
+    let length = members.iter().map(|(_, name)| size_of::<u64>() + name.len()).sum();
+    let keys = arena::bytes(length, |keys| {
+        let start = keys.len();
+        for &(position, name) in members {
+            if let Some(head) = head(position) {
+                keys.extend_from_slice(&records.prefix(head.version));
+                keys.extend_from_slice(name);
+                ends.push(keys.len() - start);
+            }
+        }
+    });
+    if ends.is_empty() {
+        return Ok(Some(members.iter().map(|_| Part::default()).collect()));
+    }
+    let found = found.insert(transaction.read_straight(records.parts(), plan::slices(&keys, &ends))?);
+    let mut read = found.each(ends.len())?;
+    let mut parts = Few::with_capacity(members.len());
+    for &(position, _) in members {
+        let Some(head) = head(position) else {
+            parts.push(Part::default());
+            continue;
+        };
+        let record = read.next().flatten();
+        let value = record.and_then(|record| records.read_part(head.kind, record));
+        if record.is_some() && value.is_none() {
+            return Ok(None);
+        }
+        parts.push(Part::of(value));
+    }
+    Ok(Some(parts))
+}
+
+impl<'v> State<'v> {
+    /// Runs a call. `position` is that of its key.
+    fn run(
+        &mut self,
+        step: &Step<'v>,
+        position: usize,
+        records: &dyn StraightRecords,
+        versions: &mut Versions,
+        max_string_bytes: usize,
+        reply: &mut Reply,
+    ) -> Result<()> {
+        let args = step.call.args.as_slice();
+        let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
+        match step.straight.on {
+            On::String { ends_expiry, run } => {
+                let value = if let Body::String(value) = held.body { Some(value) } else { None };
+                let Some(new) = run(args, value, reply)? else { return Ok(()) };
+                if new.bytes(&mut itoa::Buffer::new()).len() > max_string_bytes {
+                    return Err(texts::STRING_TOO_LONG);
+                }
+                if ends_expiry {
+                    held.expire_at_ms = None;
+                }
+                (held.body, held.is_touched) = (Body::String(new), true);
+            }
+            On::Member { kind, run, .. } => {
+                let Some(part) = self.parts.get_mut(step.member) else { return Err(StoreError::ReadOnly.into()) };
+                let Some(new) = run(args, part.value, reply)? else { return Ok(()) };
+                let head = held.head_or_new(kind, records, versions)?;
+                if part.value.is_none() {
+                    head.count = head.count.saturating_add(1);
+                    held.has_other_head = true;
+                }
+                (part.value, held.is_touched) = (Some(new), true);
+            }
+            On::End(end) => {
+                let head = held.head_or_new(Kind::List, records, versions)?;
+                let (index, first) = pushed(head.first, head.count, end)?;
+                (head.first, head.count) = (first, head.count.saturating_add(1));
+                reply.length(head.count);
+                (held.is_touched, held.has_other_head) = (true, true);
+                self.elements.push((position, index, arg(args, 2)));
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&self, position: usize) -> Option<&Head> {
+        self.held.get(position).and_then(Held::head)
+    }
+
+    /// Puts what has changed.
+    fn put(&self, records: &dyn StraightRecords, transaction: &mut Transaction<'_>, members: &[Member<'_>]) -> Result<()> {
+        for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
+            transaction.touch_at(position);
+            if held.is_as_stored() {
+                continue;
+            }
+            transaction.put_at_lock_key(records.heads(), position, |record| match &held.body {
+                Body::Nothing => {}
+                Body::String(value) => records.write_string(record, held.expire_at_ms, value.bytes(&mut itoa::Buffer::new())),
+                Body::Collection(head) => records.write_collection(record, held.expire_at_ms, *head),
+            })?;
+        }
+        for (part, &(position, name)) in self.parts.iter().zip(members) {
+            let (Some(new), Some(&Head { kind, version, .. })) = (part.changed(), self.head(position)) else { continue };
+            let prefix = records.prefix(version);
+            if let Some(Value::Score(old)) = part.stored {
+                transaction.delete_straight(records.scores(), [&prefix, &records.ordered(old), name])?;
+            }
+            transaction.put_straight(records.parts(), [&prefix, name], |record| records.write_part(kind, record, new))?;
+            if let Value::Score(score) = new {
+                transaction.put_straight(records.scores(), [&prefix, &records.ordered(score), name], |record| {
+                    records.write_score(record, score)
+                })?;
+            }
+        }
+        for &(position, index, element) in &self.elements {
+            let Some(&Head { version, .. }) = self.head(position) else { continue };
+            let key = [records.prefix(version), records.index(index)];
+            transaction.put_straight(records.parts(), [key.as_flattened()], |record| record.extend_from_slice(element))?;
+        }
+        Ok(())
+    }
+}
