@@ -30,6 +30,12 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Itself, where it is a score.
+    #[must_use]
+    pub const fn score(self) -> Option<f64> {
+        if let Self::Score(score) = self { Some(score) } else { None }
+    }
+
     /// Whether its record is the same as that of another one.
     #[must_use]
     pub fn is_stored_as(self, other: Value<'_>) -> bool {

@@ -197,9 +197,7 @@ impl Engine {
         let mut transaction = if let Some(parked) = parked {
             Transaction::resume(store.as_mut(), parked)
         } else {
-            // When the first group ran, to the microsecond, is nothing that clients know.
-            let room = memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())));
-            Transaction::begin_with(store.as_mut(), scope, room)?
+            Transaction::begin_with(store.as_mut(), scope, room(memory, environment.as_ref()))?
         };
         transaction.use_censuses(censuses);
         if reads_once {
@@ -327,6 +325,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// What the last group's transaction has left.
+pub(super) fn room(memory: &mut Option<Box<Memory>>, environment: &dyn Environment) -> Box<Memory> {
+    // When the first group ran, to the microsecond, is nothing that clients know.
+    memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())))
 }
 
 /// A commit of an exclusive transaction counts as a change of every key, as it does not say which ones it has changed.

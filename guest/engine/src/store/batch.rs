@@ -209,6 +209,20 @@ impl Batch {
         self.bytes.extend_from_slice(&[kind, k0, k1, k2, k3, f0, f1, f2, f3, s0, s1, s2, s3]);
     }
 
+    /// Whether no key is put or deleted twice.
+    #[must_use]
+    pub fn names_each_once(&self) -> bool {
+        let mut named: Vec<(Keyspace, &[u8])> = self
+            .ops()
+            .filter_map(|op| match op {
+                Ok(BatchOp::Put { keyspace, key, .. } | BatchOp::Delete { keyspace, key }) => Some((keyspace, key)),
+                Ok(BatchOp::DeleteRange { .. }) | Err(_) => None,
+            })
+            .collect();
+        named.sort_unstable();
+        named.windows(2).all(|pair| pair.first() != pair.last())
+    }
+
     /// The changes, for a store of these limits.
     ///
     /// # Errors

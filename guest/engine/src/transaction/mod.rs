@@ -2,7 +2,8 @@
 //!
 //! Reads go through an *overlay* of the changes so far (also under scans, both ways, and under range deletes); records that were
 //! read once are kept, so that no record crosses the boundary twice within a transaction. [`Transaction::commit`] writes the
-//! overlay as one batch. [`Transaction::savepoint`] and [`Transaction::undo_to`] take back what a failed command did.
+//! overlay as one batch. [`Transaction::savepoint`] and [`Transaction::undo_to`] take back what a failed command did. Whoever keeps its changes in mind
+//! itself goes past the overlay (`straight.rs`).
 
 mod census;
 mod entries;
@@ -99,6 +100,12 @@ impl Memory {
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { seed, overlay: Overlay::seeded(seed), ..Self::default() }
+    }
+
+    /// What hashes depend on.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// Forgets the contents, and the room that hardly any transaction needs.
@@ -502,6 +509,7 @@ impl<'s> Transaction<'s> {
                 return Err(StoreError::TooLarge { what: format!("a batch of {} operations", batch.len()), limit: limits.max_batch_ops });
             }
             check_length("a batch", batch.as_bytes().len(), limits.max_batch_bytes)?;
+            debug_assert!(batch.names_each_once(), "a batch names a key twice");
             touched.sort_unstable();
             self.store.is_open = false;
             self.store.commit(batch, touched)?;

@@ -1,5 +1,5 @@
 //! Reads and puts of records past what a transaction knows: for who asks for each record once, keeps its own changes in mind until all are known,
-//! and then puts each record once, in their order.
+//! and then puts or deletes each record once.
 
 use super::expected::Expected;
 use super::{Censuses, MAX_KEPT_BATCH_BYTES, Memory, Opened, Transaction};
@@ -70,9 +70,9 @@ impl Transaction<'_> {
         read(&mut self.store, keyspace, self.lock_keys.iter().map(Bytes::as_ref))
     }
 
-    /// Makes room for about so many puts, of so many bytes together.
-    pub fn expect_puts(&mut self, puts: usize, bytes: usize) {
-        self.memory.batch.reserve(puts, bytes.min(MAX_KEPT_BATCH_BYTES));
+    /// Makes room for about so many changes, of so many bytes together.
+    pub fn expect_changes(&mut self, changes: usize, bytes: usize) {
+        self.memory.batch.reserve(changes, bytes.min(MAX_KEPT_BATCH_BYTES));
     }
 
     /// Notes that what belongs to the lock key at that position changes.
@@ -124,17 +124,22 @@ pub struct Parked {
 }
 
 impl<'s> Transaction<'s> {
-    /// Lets go of the store without an end of the transaction, in which nothing has been put. What was read under some keys stays known.
-    #[must_use]
-    pub fn park<'k>(mut self, keyspace: Keyspace, read: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>) -> Parked {
-        for (key, value) in read {
-            let (key, value) = (Bytes::copy_from_slice(key), value.map(Bytes::copy_from_slice));
-            let number = self.memory.overlay.entries.find(keyspace, &key);
-            self.memory.overlay.entries.keep(number, keyspace, key, value);
+    /// Lets go of the store without an end of the transaction, in which nothing has been put. What was read under these keys stays known. Whoever has
+    /// it must resume it.
+    ///
+    /// # Errors
+    /// As [`Values::of_each`].
+    pub fn park(mut self, keyspace: Keyspace, keys: Vec<Bytes>, found: Found) -> Result<Parked, StoreError> {
+        let (one, several) = match found {
+            Found::One(value) => (Some(value), None),
+            Found::Several(values) => (None, Some(values.of_each(keys.len())?)),
+        };
+        for (key, value) in keys.into_iter().zip(one.into_iter().chain(several.into_iter().flatten())) {
+            self.memory.overlay.entries.keep(None, keyspace, key, value);
         }
         self.store.is_open = false;
         let Self { lock_keys, expected, exclusive, read_only, epoch, limits, memory, .. } = self;
-        Parked { lock_keys, expected, exclusive, read_only, epoch, limits, memory }
+        Ok(Parked { lock_keys, expected, exclusive, read_only, epoch, limits, memory })
     }
 
     /// Goes on with a transaction that is open on the store.

@@ -14,10 +14,6 @@ pub(super) const ZADD: Straight = Straight::on_member(4, Kind::SortedSet, 3, zad
 pub(super) const ZINCRBY: Straight = Straight::on_member(4, Kind::SortedSet, 3, zincrby);
 pub(super) const ZSCORE: Straight = Straight::on_member(3, Kind::SortedSet, 2, zscore);
 
-fn score(value: Option<Value<'_>>) -> Option<f64> {
-    if let Some(Value::Score(score)) = value { Some(score) } else { None }
-}
-
 /// What a member is to have that has a score; `None` where it is equal to that.
 fn changed<'a>(score: Option<f64>, new: f64) -> Option<Value<'a>> {
     (score != Some(new)).then_some(Value::Score(new))
@@ -26,16 +22,17 @@ fn changed<'a>(score: Option<f64>, new: f64) -> Option<Value<'a>> {
 fn zadd<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
     let new = adding::lone_score(arg(args, 2))?;
     reply.integer(i64::from(value.is_none()));
-    Ok(changed(score(value), new))
+    Ok(changed(value.and_then(Value::score), new))
 }
 
 fn zincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
-    let sum = sorted_sets::sum(score(value), adding::lone_score(arg(args, 2))?)?;
+    let score = value.and_then(Value::score);
+    let sum = sorted_sets::sum(score, adding::lone_score(arg(args, 2))?)?;
     reply_score(reply, Some(sum));
-    Ok(changed(score(value), sum))
+    Ok(changed(score, sum))
 }
 
 fn zscore<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
-    reply_score(reply, score(value));
+    reply_score(reply, value.and_then(Value::score));
     Ok(None)
 }

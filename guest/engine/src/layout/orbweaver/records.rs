@@ -134,15 +134,19 @@ pub fn write_meta(bytes: &mut impl BufMut, meta: &Meta) {
             if rank_levels > 0 {
                 bytes.put_u8(rank_levels);
             }
-            bytes.put_u64(collection.version);
-            if collection.kind == Kind::List {
-                let head = collection.list.first_index();
-                bytes.put_u64(head);
-                bytes.put_u64(head.wrapping_add(collection.count));
-            } else {
-                bytes.put_u64(collection.count);
-            }
+            write_counts(bytes, collection.kind, collection.version, collection.list.first_index(), collection.count);
         }
+    }
+}
+
+/// Writes what the heads of collections end with. `first`: the index of a list's first element.
+pub fn write_counts(bytes: &mut impl BufMut, kind: Kind, version: u64, first: u64, count: u64) {
+    bytes.put_u64(version);
+    if kind == Kind::List {
+        bytes.put_u64(first);
+        bytes.put_u64(first.wrapping_add(count));
+    } else {
+        bytes.put_u64(count);
     }
 }
 
@@ -257,7 +261,7 @@ pub fn split_sub_key(key: &[u8]) -> Result<(u64, &[u8]), Flaw> {
 }
 
 /// The number at the start of `bytes`, which are behind `offset` others, and what is behind it.
-fn split_u64<'b>(bytes: &'b [u8], offset: usize, what: &'static str) -> Result<(u64, &'b [u8]), Flaw> {
+pub fn split_u64<'b>(bytes: &'b [u8], offset: usize, what: &'static str) -> Result<(u64, &'b [u8]), Flaw> {
     let (number, rest) = bytes.split_first_chunk().ok_or(Flaw { offset, what })?;
     Ok((u64::from_be_bytes(*number), rest))
 }

@@ -38,15 +38,7 @@ impl StraightRecords for Orbweaver {
     }
 
     fn write_collection(&self, record: &mut Vec<u8>, expire_at_ms: Option<u64>, head: Head) {
-        let Head { kind, version, count, first, .. } = head;
-        records::write_front(record, kind, if expire_at_ms.is_some() { EXPIRES } else { 0 }, expire_at_ms);
-        record.put_u64(version);
-        if kind == Kind::List {
-            record.put_u64(first);
-            record.put_u64(first.wrapping_add(count));
-        } else {
-            record.put_u64(count);
-        }
+        write_collection(record, expire_at_ms, head);
     }
 
     fn prefix(&self, version: u64) -> [u8; 8] {
@@ -87,6 +79,11 @@ impl StraightRecords for Orbweaver {
     }
 }
 
+fn write_collection(record: &mut Vec<u8>, expire_at_ms: Option<u64>, Head { kind, version, count, first, .. }: Head) {
+    records::write_front(record, kind, if expire_at_ms.is_some() { EXPIRES } else { 0 }, expire_at_ms);
+    records::write_counts(record, kind, version, first, count);
+}
+
 /// What [`records::decode_meta`] reads, of heads that are not packed, and of hashes none of whose fields expires.
 fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
     let ([kind, flags], rest) = record.split_first_chunk()?;
@@ -112,5 +109,59 @@ fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
 }
 
 fn take_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    bytes.split_first_chunk().map(|(number, rest)| (u64::from_be_bytes(*number), rest))
+    records::split_u64(bytes, 0, "").ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::layout::lists::ListHead;
+    use crate::layout::{Body, Collection, Meta};
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    /// What is read of a head, as [`records::decode_meta`] has it.
+    fn meta((expire_at_ms, under): (Option<u64>, Under<'_>)) -> Meta {
+        let body = match under {
+            Under::String(value) => Body::String(Bytes::copy_from_slice(value)),
+            Under::Collection(Head { kind, version, count, first, .. }) => {
+                let list = if kind == Kind::List { ListHead::Array { head: first } } else { ListHead::None };
+                Body::Collection(Collection { count, list, ..Collection::empty(kind, version) })
+            }
+        };
+        Meta { expire_at_ms, body }
+    }
+
+    proptest! {
+        #[test]
+        fn a_head_is_read_as_others_read_it_or_not_at_all(
+            kind in 0..7_u8,
+            flags in prop_oneof![4 => Just(0), 2 => Just(EXPIRES), 2 => Just(RANKED), 1 => any::<u8>()],
+            length in prop_oneof![Just(16_usize), Just(17), Just(24), Just(25), 0..40_usize],
+            rest in prop::collection::vec(prop_oneof![3 => 0..3_u8, 1 => any::<u8>()], 40),
+        ) {
+            let record = Bytes::from([&[kind, flags], &rest[..length]].concat());
+            let decoded = records::decode_meta(&record);
+            match read_head(&record) {
+                Some((_, Under::Collection(Head { has_tree: true, .. }))) => prop_assert!(decoded.unwrap().collection().unwrap().rank_levels > 0),
+                Some(read) => prop_assert_eq!(meta(read), decoded.unwrap()),
+                // It is corrupt, or has more to say.
+                None => prop_assert!(decoded.is_err() || decoded.unwrap().collection().is_some_and(|head| head.expiries.is_some() || head.is_packed)),
+            }
+        }
+
+        #[test]
+        fn a_head_is_written_as_others_write_it_and_read_again(
+            kind in prop::sample::select([Kind::Hash, Kind::List, Kind::Set, Kind::SortedSet].as_slice()),
+            (version, first, count) in (any::<u64>(), 0..u64::MAX / 2, 0..u64::MAX / 2),
+            expire_at_ms in any::<Option<u64>>(),
+        ) {
+            let head = Head { kind, has_tree: false, version, count, first: if kind == Kind::List { first } else { 0 } };
+            let mut record = Vec::new();
+            write_collection(&mut record, expire_at_ms, head);
+            prop_assert_eq!(read_head(&record), Some((expire_at_ms, Under::Collection(head))));
+            prop_assert_eq!(records::encode_meta(&meta((expire_at_ms, Under::Collection(head)))), record);
+        }
+    }
 }

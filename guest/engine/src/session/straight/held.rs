@@ -57,12 +57,14 @@ impl<'v> Held<'v> {
     /// Whether a call can go straight: what it looks for is here, or nothing is, and it does not concern a tree of ranks.
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
         let kind = step.straight.kind();
-        let is_right = match &self.body {
-            Body::Nothing => true,
-            Body::String(_) => kind == Kind::String,
-            Body::Collection(head) => head.kind == kind && !(step.writes && may_have_a_tree(head, plan)),
+        let (is_right, has_tree, count) = match &self.body {
+            Body::Nothing => (true, false, 0),
+            Body::String(_) => (kind == Kind::String, false, 0),
+            Body::Collection(head) => (head.kind == kind, head.has_tree, head.count),
         };
-        is_right && *self.kind.get_or_insert(kind) == kind
+        let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
+        let may_have_a_tree = kind == Kind::SortedSet && (has_tree || count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE);
+        is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind
     }
 
     /// Whether the record of the head is as the store has it.
@@ -89,11 +91,6 @@ impl<'v> Held<'v> {
             Body::Nothing | Body::String(_) => Err(texts::WRONG_TYPE),
         }
     }
-}
-
-fn may_have_a_tree(head: &Head, plan: &Plan<'_>) -> bool {
-    let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
-    head.kind == Kind::SortedSet && (head.has_tree || head.count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE)
 }
 
 /// A field or a member.

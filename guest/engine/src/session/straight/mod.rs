@@ -1,6 +1,7 @@
 //! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place](crate::command::straight). The heads of
-//! all keys are read in one call, the fields and members in another, the commands run on what was read and on what those before them have left,
-//! and what has changed is put, each record once. Nothing else of a transaction is needed: nobody scans, no call is taken back, and no key is looked for.
+//! all keys are read in one call, the fields and members in another, each once; the commands run on what was read and on what those before them have
+//! left; and each record that has changed is put. Nothing else of a transaction is needed: nobody scans, no call is taken back, and no key is
+//! looked for.
 //!
 //! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or somebody is told of events, the group runs as
 //! others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
@@ -10,7 +11,7 @@ mod plan;
 
 use super::Engine;
 use super::plan::{Call, Job};
-use super::run::{Done, Pending, Product};
+use super::run::{Done, Pending, Product, room};
 use crate::arena;
 use crate::command::straight::{On, arg};
 use crate::db::Versions;
@@ -22,21 +23,18 @@ use crate::layout::lists::pushed;
 use crate::layout::straight::{Head, StraightRecords, Value};
 use crate::resp::reply::Reply;
 use crate::store::{Scope, StoreError};
-use crate::transaction::{Found, Memory, Parked, Transaction};
-use bytes::Bytes;
+use crate::transaction::{Found, Parked, Transaction};
 use held::{Body, Held, Part};
-use plan::{MOST_AROUND, Member, Plan, Step};
+use plan::{LockKeys, Member, Plan, Step};
 
-/// So many groups are not tried behind one that could not go straight: the next ones most likely cannot either.
-const RESTS: u32 = 32;
-/// So many operations a call takes at most: those of a sorted set's member.
-const MOST_OPS: usize = 4;
-
+/// So many groups are not tried behind one that could not go straight: the next ones most likely cannot either, and to find that out takes a part of
+/// their time.
+const RESTS: u32 = 8;
 /// What has become of a group.
 pub(super) enum Attempt {
     /// It has run, as far as should be committed at once.
     Done,
-    /// It cannot go straight, and nothing has happened. The transaction that was begun for it is open.
+    /// It cannot go straight, and nothing has happened. Where a transaction was begun for it, that is still open.
     NotStraight(Option<Parked>),
 }
 
@@ -65,7 +63,8 @@ impl Engine {
             self.straight_rests = self.straight_rests.saturating_sub(1);
             return Ok(Attempt::NotStraight(None));
         }
-        let Some(mut plan) = Plan::of(last, jobs, &self.catalog) else { return Ok(Attempt::NotStraight(None)) };
+        let seed = self.memory.as_ref().map_or(0, |memory| memory.seed());
+        let Some(mut plan) = Plan::of(last, jobs, &self.catalog, seed) else { return Ok(Attempt::NotStraight(None)) };
         let may_wait = !self.waiters.is_empty() || self.server.peers.may_wait();
         if plan.may_be_waited_for && may_wait {
             return Ok(Attempt::NotStraight(None));
@@ -74,11 +73,9 @@ impl Engine {
         let Some(records) = layout.straight().filter(|records| !plan.has_collections || records.makes_collections()) else {
             return Ok(Attempt::NotStraight(None));
         };
-        // When the first group ran, to the microsecond, is nothing that clients know.
-        let room = memory.take().unwrap_or_else(|| Box::new(Memory::seeded(environment.now_us())));
         let lock_keys = plan.lock_keys();
         let (scope, read_keys) = if plan.writes { (Scope::Keys(lock_keys.into_list()), None) } else { (Scope::Read, Some(lock_keys)) };
-        let mut transaction = Transaction::begin_with(store.as_mut(), scope, room)?;
+        let mut transaction = Transaction::begin_with(store.as_mut(), scope, room(memory, environment.as_ref()))?;
         transaction.use_censuses(censuses);
         if *catalog_epoch != Some(transaction.epoch()) {
             // Somebody has changed what the lock keys were made from.
@@ -87,7 +84,7 @@ impl Engine {
             return Err(StoreError::Conflict.into());
         }
         let (found, keys) = match &read_keys {
-            Some(keys) => (transaction.read_straight(records.heads(), keys.each())?, plan.keys),
+            Some(keys) => (transaction.read_straight(records.heads(), keys.each())?, plan.keys()),
             None => (transaction.read_at_lock_keys(records.heads())?, transaction.lock_keys().len()),
         };
         let rules = layout.expiry_rules();
@@ -104,9 +101,9 @@ impl Engine {
                 let held = held.get_mut(plan.position(step, &transaction));
                 held.is_some_and(|held| held.takes(step, &plan))
             });
-        let members = if plan.has_collections { plan.find_members(&transaction) } else { Few::new() };
+        let members = if is_straight && plan.has_members { plan.find_members(&transaction) } else { Few::new() };
         let parts = match is_straight {
-            true if plan.has_collections => read_parts(records, &mut transaction, &members, &held, &mut found_parts)?,
+            true if plan.has_members => read_parts(records, &mut transaction, &members, &held, &mut found_parts)?,
             true => Some(Few::new()),
             false => None,
         };
@@ -117,14 +114,13 @@ impl Engine {
                 self.memory = Some(transaction.commit_and_recycle()?);
                 return Ok(Attempt::NotStraight(None));
             }
-            let keys: Few<Bytes> =
-                read_keys.map_or_else(|| transaction.lock_keys().iter().cloned().collect(), |keys| keys.into_list().into());
-            let read = keys.iter().map(Bytes::as_ref).zip(found.each(keys.len())?);
-            return Ok(Attempt::NotStraight(Some(transaction.park(records.heads(), read))));
+            drop((held, parts));
+            let keys = read_keys.map_or_else(|| transaction.lock_keys().to_vec(), LockKeys::into_list);
+            return Ok(Attempt::NotStraight(Some(transaction.park(records.heads(), keys, found)?)));
         };
         let mut state = State { held, parts, elements: Vec::new() };
         let pending = Pending::within(&limits);
-        let mut puts = 0;
+        let (mut ops, mut bytes) = (0_usize, 0_usize);
         for step in &plan.steps {
             let start = reply.len();
             let position = plan.position(step, &transaction);
@@ -140,15 +136,17 @@ impl Engine {
                     }
                 }
             }
-            puts += if step.writes { step.times } else { 0 };
+            if step.writes {
+                ops = ops.saturating_add(step.times.saturating_mul(step.most_ops()));
+                bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes()));
+            }
             done.push(Done { product: Product::Reply(start..reply.len()), messages: Vec::new() });
-            if pending.is_exceeded_by(puts.saturating_mul(MOST_OPS), puts.saturating_mul(MOST_AROUND + plan.longest)) {
+            if pending.is_exceeded_by(ops, bytes) {
                 break;
             }
         }
         if plan.writes {
-            let puts = state.held.len() + state.parts.len() + state.elements.len();
-            transaction.expect_puts(puts, puts.saturating_mul(MOST_AROUND + plan.longest));
+            transaction.expect_changes(ops, bytes);
             state.put(records, &mut transaction, &members)?;
         }
         self.memory = Some(transaction.commit_and_recycle()?);
@@ -212,14 +210,11 @@ impl<'v> State<'v> {
         let args = step.call.args.as_slice();
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         match step.straight.on {
-            On::String { ends_expiry, run } => {
+            On::String { run, .. } => {
                 let value = if let Body::String(value) = held.body { Some(value) } else { None };
                 let Some(new) = run(args, value, reply)? else { return Ok(()) };
                 if new.bytes(&mut itoa::Buffer::new()).len() > max_string_bytes {
                     return Err(texts::STRING_TOO_LONG);
-                }
-                if ends_expiry {
-                    held.expire_at_ms = None;
                 }
                 (held.body, held.is_touched) = (Body::String(new), true);
             }
@@ -265,14 +260,14 @@ impl<'v> State<'v> {
         for (part, &(position, name)) in self.parts.iter().zip(members) {
             let (Some(new), Some(&Head { kind, version, .. })) = (part.changed(), self.head(position)) else { continue };
             let prefix = records.prefix(version);
-            if let Some(Value::Score(old)) = part.stored {
-                transaction.delete_straight(records.scores(), [&prefix, &records.ordered(old), name])?;
-            }
             transaction.put_straight(records.parts(), [&prefix, name], |record| records.write_part(kind, record, new))?;
             if let Value::Score(score) = new {
-                transaction.put_straight(records.scores(), [&prefix, &records.ordered(score), name], |record| {
-                    records.write_score(record, score)
-                })?;
+                let (old, score_at) = (part.stored.and_then(Value::score).map(|old| records.ordered(old)), records.ordered(score));
+                // Zeros of either sign are at one place.
+                if let Some(old) = old.filter(|old| *old != score_at) {
+                    transaction.delete_straight(records.scores(), [&prefix, &old, name])?;
+                }
+                transaction.put_straight(records.scores(), [&prefix, &score_at, name], |record| records.write_score(record, score))?;
             }
         }
         for &(position, index, element) in &self.elements {

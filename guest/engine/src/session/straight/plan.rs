@@ -13,16 +13,16 @@ use bytes::{BufMut, Bytes};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash};
 
-/// What a record has beside a value, and its key beside a name, at most.
-pub const MOST_AROUND: usize = 32;
+/// What a record has beside a value, and its key beside a name, at most: 34 bytes.
+const MOST_AROUND: usize = 64;
 
 /// The calls of a group, and their keys.
 pub struct Plan<'j> {
     pub steps: Few<Step<'j>>,
-    /// How many keys they name, and how many bytes their lock keys have: one that is named again right behind counts once.
-    pub keys: usize,
+    /// The keys that they name, each once where they only read: the space, and the name.
+    keys: Few<Key<'j>>,
     key_bytes: usize,
     /// How many calls they are.
     pub calls: usize,
@@ -32,6 +32,8 @@ pub struct Plan<'j> {
     pub may_be_waited_for: bool,
     /// Not all of them are on strings.
     pub has_collections: bool,
+    /// Some of them name fields or members.
+    pub has_members: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
 }
@@ -42,15 +44,33 @@ pub struct Step<'j> {
     pub straight: Straight,
     pub times: usize,
     pub writes: bool,
-    space: u32,
-    key_name: &'j Bytes,
-    /// Which of the keys that is.
+    /// Which of the keys it names.
     pub key: usize,
+    /// How many bytes its arguments have.
+    bytes: usize,
     /// The number of the member that it names, once members are known; any for a call that names none.
     pub member: usize,
 }
 
+/// A key: its space, and its name.
+type Key<'j> = (u32, &'j [u8]);
+
 impl<'j> Step<'j> {
+    /// How many changes each of its calls makes, at most.
+    pub const fn most_ops(&self) -> usize {
+        match self.straight.kind() {
+            Kind::String => 1,
+            Kind::Hash | Kind::List | Kind::Set => 2,
+            Kind::SortedSet => 4,
+        }
+    }
+
+    /// How many bytes these have, about: a sorted set's member is in three of its keys.
+    pub const fn most_bytes(&self) -> usize {
+        let times = if matches!(self.straight.kind(), Kind::SortedSet) { 3 } else { 1 };
+        self.bytes.saturating_mul(times).saturating_add(MOST_AROUND * self.most_ops())
+    }
+
     /// The field or the member that it names.
     pub fn name(&self) -> Option<&'j [u8]> {
         if let On::Member { name, .. } = self.straight.on { Some(arg(&self.call.args, name)) } else { None }
@@ -59,19 +79,20 @@ impl<'j> Step<'j> {
 
 impl<'j> Plan<'j> {
     /// The plan of jobs, which come behind the call `last`; `None` where one of them is no call that goes straight, or where they are run in a row.
-    pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog) -> Option<Self> {
+    pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog, seed: u64) -> Option<Self> {
         let mut plan = Self {
             steps: Few::new(),
-            keys: 0,
+            keys: Few::new(),
             key_bytes: 0,
             calls: 0,
             writes: false,
             ends_expiries: false,
             may_be_waited_for: false,
             has_collections: false,
+            has_members: false,
             longest: 0,
         };
-        // What is run as one writes the head of its key once.
+        // They would write the head of their key once, too; but a row may be long.
         if begin_a_row(last, jobs) {
             return None;
         }
@@ -79,10 +100,11 @@ impl<'j> Plan<'j> {
         for job in jobs {
             let (call, times) = (call_of(job, last)?, job.times());
             let Run::Data(_, Ways { straight: Some(straight), .. }) = call.command.run else { return None };
-            let key_name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
-            let space = *catalog.spaces.get(call.db)?;
+            let name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
+            let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             if plan.steps.is_empty() {
                 plan.steps.reserve_exact(jobs.len());
+                plan.keys.reserve_exact(jobs.len());
             }
             last = Some(call);
             let writes = call.command.writes(&call.args);
@@ -91,27 +113,40 @@ impl<'j> Plan<'j> {
             plan.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });
             plan.may_be_waited_for |= writes && matches!(straight.kind(), Kind::List | Kind::SortedSet);
             plan.has_collections |= straight.kind() != Kind::String;
-            plan.longest = plan.longest.max(call.args.iter().skip(1).map(Bytes::len).sum());
-            if plan.steps.last().is_none_or(|before| before.space != space || before.key_name != key_name) {
-                plan.keys += 1;
-                plan.key_bytes += size_of::<u32>() + key_name.len();
+            plan.has_members |= matches!(straight.on, On::Member { .. });
+            let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
+            plan.longest = plan.longest.max(bytes);
+            if plan.keys.last() != Some(&key) {
+                plan.keys.push(key);
             }
-            plan.steps.push(Step { call, straight, times, writes, space, key_name, key: plan.keys - 1, member: 0 });
+            plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, member: 0 });
         }
+        if !plan.writes && plan.keys.len() > 1 {
+            // The keys of those that write are sorted anyhow, see `position`.
+            let given = std::mem::take(&mut plan.keys);
+            let mut distinct = Distinct::with_capacity(given.len(), seed);
+            let numbers: Few<usize> = given.into_iter().map(|key| distinct.number_of(key)).collect();
+            plan.steps.iter_mut().for_each(|step| step.key = numbers.get(step.key).copied().unwrap_or_default());
+            plan.keys = distinct.list;
+        }
+        plan.key_bytes = plan.keys.iter().map(|(_, name)| size_of::<u32>() + name.len()).sum();
         Some(plan)
+    }
+
+    /// How many keys they name.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
     }
 
     /// The lock keys of all calls.
     pub fn lock_keys(&self) -> LockKeys {
-        let mut ends = Few::with_capacity(self.keys);
+        let mut ends = Few::with_capacity(self.keys.len());
         let bytes = arena::bytes(self.key_bytes, |bytes| {
             let start = bytes.len();
-            for step in &self.steps {
-                if step.key == ends.len() {
-                    bytes.put_u32(step.space);
-                    bytes.extend_from_slice(step.key_name);
-                    ends.push(bytes.len() - start);
-                }
+            for (space, name) in &self.keys {
+                bytes.put_u32(*space);
+                bytes.extend_from_slice(name);
+                ends.push(bytes.len() - start);
             }
         });
         LockKeys { bytes, ends }
@@ -166,38 +201,49 @@ pub fn slices<'b>(bytes: &'b [u8], ends: &'b [usize]) -> impl ExactSizeIterator<
 pub type Member<'j> = (usize, &'j [u8]);
 
 impl<'j> Plan<'j> {
-    /// The members that the calls name, where they may change them each once, and tells the calls their numbers.
+    /// The members that the calls name, each once; tells the calls their numbers.
     pub fn find_members(&mut self, transaction: &Transaction<'_>) -> Few<Member<'j>> {
-        let mut members: Few<Member<'j>> = Few::with_capacity(self.steps.len());
-        let is_distinct = !self.writes || self.steps.len() == 1;
-        // Names that share a hash make a group slow, so clients are not to know the seed.
-        let (state, mut index) =
-            (FixedState::with_seed(transaction.seed()), HashTable::with_capacity(if is_distinct { 0 } else { self.steps.len() }));
+        let mut members = Distinct::with_capacity(self.steps.len(), transaction.seed());
         for step in &mut self.steps {
-            let Some(name) = step.name() else { continue };
-            let member = (position(self.writes, step.key, transaction), name);
-            let next = members.len();
-            step.member = if members.last() == Some(&member) {
-                next - 1
-            } else if is_distinct {
-                next
-            } else {
-                let hash = |(position, name): (usize, &[u8])| {
-                    let mut hasher = state.build_hasher();
-                    hasher.write_usize(position);
-                    hasher.write(name);
-                    hasher.finish()
-                };
-                let known = |number: &usize| members.get(*number).copied().unwrap_or_default();
-                match index.entry(hash(member), |number| known(number) == member, |number| hash(known(number))) {
-                    Entry::Occupied(before) => *before.get(),
-                    Entry::Vacant(slot) => *slot.insert(next).get(),
-                }
-            };
-            if step.member == next {
-                members.push(member);
+            if let Some(name) = step.name() {
+                step.member = members.number_of((position(self.writes, step.key, transaction), name));
             }
         }
-        members
+        members.list
+    }
+}
+
+/// Things that have a number and a name, each of them once.
+struct Distinct<'j, N> {
+    list: Few<(N, &'j [u8])>,
+    /// All of them, where they are several.
+    index: HashTable<usize>,
+    state: FixedState,
+}
+
+impl<'j, N: Copy + Default + Eq + Hash> Distinct<'j, N> {
+    /// None, with room for so many. Those that share a hash make a group slow, so clients are not to know the seed.
+    fn with_capacity(most: usize, seed: u64) -> Self {
+        let index = if most > 1 { HashTable::with_capacity(most) } else { HashTable::new() };
+        Self { list: Few::with_capacity(most), index, state: FixedState::with_seed(seed) }
+    }
+
+    /// The number of one, which is added where it is not there.
+    #[inline]
+    fn number_of(&mut self, thing: (N, &'j [u8])) -> usize {
+        let Self { list, index, state } = self;
+        let next = list.len();
+        if list.last() == Some(&thing) {
+            return next - 1;
+        }
+        if index.capacity() > 0 {
+            let known = |number: &usize| list.get(*number).copied().unwrap_or_default();
+            match index.entry(state.hash_one(thing), |number| known(number) == thing, |number| state.hash_one(known(number))) {
+                Entry::Occupied(before) => return *before.get(),
+                Entry::Vacant(slot) => slot.insert(next),
+            };
+        }
+        list.push(thing);
+        next
     }
 }
