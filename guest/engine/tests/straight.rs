@@ -8,7 +8,8 @@ mod measured;
 use common::Client;
 use measured::Measured;
 use orbweaver_engine::session::Delivery;
-use orbweaver_engine::store::{Limits, MemoryStore};
+use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
+use orbweaver_engine::store::{Limits, MemoryStore, StoreError};
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
@@ -83,6 +84,11 @@ const WAITER: u64 = 80;
 /// Pipelines, each with how long it is waited behind it.
 type Pipelines = Vec<(Vec<String>, u64)>;
 
+/// The store, as one that refuses batches which name a key twice.
+fn strict(store: &MemoryStore) -> FaultStore<MemoryStore> {
+    FaultStore::new(store.clone(), FaultPlan::default(), StoreError::Conflict)
+}
+
 /// What is told to whom by pipelines, and what they leave. Where `are_heard`, somebody listens to all events. One client watches a key meanwhile, and
 /// another one waits for a list.
 fn run(
@@ -92,7 +98,7 @@ fn run(
     are_heard: bool,
 ) -> (Vec<(u64, String)>, impl PartialEq + std::fmt::Debug + use<>) {
     let store = MemoryStore::with_limits(limits);
-    let mut client = Client::on_any_packing(Box::new(store.clone()), packed);
+    let mut client = Client::on_any_packing(Box::new(strict(&store)), packed);
     let mut told = Vec::new();
     let mut exchange = |client: &mut Client, connection: u64, input: String| {
         let outcome = client.engine().exchange(&[Delivery { connection, input: input.into() }]);
@@ -169,7 +175,7 @@ proptest! {
 #[test]
 fn a_score_that_changes_its_sign_at_zero_keeps_its_record() {
     let store = MemoryStore::new();
-    let mut client = Client::on(&store);
+    let mut client = Client::on_any(Box::new(strict(&store)));
     client.run("ZADD z 0 a");
     assert_eq!(client.run("ZADD z 1 a\r\nSET x 1\r\nZADD z -0 a"), ":0 +OK :0");
     assert_eq!(client.run("ZRANGE z 0 -1 WITHSCORES"), "*2 $1 a $2 -0");

@@ -1,4 +1,5 @@
-//! A store that fails on demand, around any other store: how tests prove that a failure loses nothing and tears nothing.
+//! A store that fails on demand, around any other store: how tests prove that a failure loses nothing and tears nothing. It refuses batches that name a
+//! key twice, which stores need not take.
 
 use super::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use bytes::Bytes;
@@ -93,6 +94,10 @@ impl<S: Store> Store for FaultStore<S> {
         if let Err(error) = self.check() {
             self.inner.rollback();
             return Err(error);
+        }
+        if !batch.names_each_once() {
+            self.inner.rollback();
+            return Err(StoreError::Corrupt("a batch names a key twice".into()));
         }
         self.inner.commit(batch, changed)
     }

@@ -3,6 +3,7 @@
 
 use super::expected::Expected;
 use super::{Censuses, MAX_KEPT_BATCH_BYTES, Memory, Opened, Transaction};
+use crate::few::Few;
 use crate::store::{Batch, Keyspace, Limits, Store, StoreError, Values};
 use bytes::Bytes;
 
@@ -58,8 +59,8 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// What [`Store::get_many`](crate::store::Store::get_many) returns.
-    pub fn read_straight<'k>(&mut self, keyspace: Keyspace, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Result<Found, StoreError> {
-        read(&mut self.store, keyspace, keys)
+    pub fn read_straight(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Found, StoreError> {
+        read(&mut self.store, keys)
     }
 
     /// As [`Transaction::read_straight`], of the keys that are the lock keys.
@@ -67,7 +68,8 @@ impl Transaction<'_> {
     /// # Errors
     /// As [`Transaction::read_straight`].
     pub fn read_at_lock_keys(&mut self, keyspace: Keyspace) -> Result<Found, StoreError> {
-        read(&mut self.store, keyspace, self.lock_keys.iter().map(Bytes::as_ref))
+        let keys: Few<(Keyspace, &[u8])> = self.lock_keys.iter().map(|key| (keyspace, key.as_ref())).collect();
+        read(&mut self.store, &keys)
     }
 
     /// Makes room for about so many changes, of so many bytes together.
@@ -165,12 +167,9 @@ fn put<const N: usize>(
     Ok(())
 }
 
-fn read<'k>(store: &mut Opened<'_>, keyspace: Keyspace, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Result<Found, StoreError> {
-    let (count, mut keys) = (keys.len(), keys);
-    if count == 1
-        && let Some(key) = keys.next()
-    {
-        return Ok(Found::One(store.get(keyspace, key)?));
+fn read(store: &mut Opened<'_>, keys: &[(Keyspace, &[u8])]) -> Result<Found, StoreError> {
+    match keys {
+        [(keyspace, key)] => Ok(Found::One(store.get(*keyspace, key)?)),
+        keys => Ok(Found::Several(store.get_many(keys)?)),
     }
-    Ok(Found::Several(store.get_many(&keys.map(|key| (keyspace, key)).collect::<Vec<_>>())?))
 }

@@ -22,10 +22,10 @@ use crate::layout::Kind;
 use crate::layout::lists::pushed;
 use crate::layout::straight::{Head, StraightRecords, Value};
 use crate::resp::reply::Reply;
-use crate::store::{Scope, StoreError};
+use crate::store::{Keyspace, Scope, StoreError};
 use crate::transaction::{Found, Parked, Transaction};
 use held::{Body, Held, Part};
-use plan::{LockKeys, Member, Plan, Step};
+use plan::{Member, Plan, Step};
 
 /// So many groups are not tried behind one that could not go straight: the next ones most likely cannot either, and to find that out takes a part of
 /// their time.
@@ -74,7 +74,7 @@ impl Engine {
             return Ok(Attempt::NotStraight(None));
         };
         let lock_keys = plan.lock_keys();
-        let (scope, read_keys) = if plan.writes { (Scope::Keys(lock_keys.into_list()), None) } else { (Scope::Read, Some(lock_keys)) };
+        let scope = if plan.writes { Scope::Keys(plan.list_of(lock_keys.clone())) } else { Scope::Read };
         let mut transaction = Transaction::begin_with(store.as_mut(), scope, room(memory, environment.as_ref()))?;
         transaction.use_censuses(censuses);
         if *catalog_epoch != Some(transaction.epoch()) {
@@ -83,9 +83,11 @@ impl Engine {
             self.load_catalog()?;
             return Err(StoreError::Conflict.into());
         }
-        let (found, keys) = match &read_keys {
-            Some(keys) => (transaction.read_straight(records.heads(), keys.each())?, plan.keys()),
-            None => (transaction.read_at_lock_keys(records.heads())?, transaction.lock_keys().len()),
+        let (found, keys) = if plan.writes {
+            (transaction.read_at_lock_keys(records.heads())?, transaction.lock_keys().len())
+        } else {
+            let keys: Few<(Keyspace, &[u8])> = plan.each_of(&lock_keys).map(|key| (records.heads(), key)).collect();
+            (transaction.read_straight(&keys)?, keys.len())
         };
         let rules = layout.expiry_rules();
         let now_ms = rules.clock(now_ms);
@@ -115,7 +117,7 @@ impl Engine {
                 return Ok(Attempt::NotStraight(None));
             }
             drop((held, parts));
-            let keys = read_keys.map_or_else(|| transaction.lock_keys().to_vec(), LockKeys::into_list);
+            let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
             return Ok(Attempt::NotStraight(Some(transaction.park(records.heads(), keys, found)?)));
         };
         let mut state = State { held, parts, elements: Vec::new() };
@@ -163,23 +165,22 @@ fn read_parts<'v>(
     found: &'v mut Option<Found>,
 ) -> Result<Option<Few<Part<'v>>>> {
     let head = |position: usize| held.get(position).and_then(Held::head);
-    let mut ends: Few<usize> = Few::with_capacity(members.len());
-    let length = members.iter().map(|(_, name)| size_of::<u64>() + name.len()).sum();
-    let keys = arena::bytes(length, |keys| {
-        let start = keys.len();
-        for &(position, name) in members {
-            if let Some(head) = head(position) {
-                keys.extend_from_slice(&records.prefix(head.version));
-                keys.extend_from_slice(name);
-                ends.push(keys.len() - start);
-            }
+    let stored = || members.iter().filter_map(|&(position, name)| head(position).map(|head| (records.prefix(head.version), name)));
+    let length = stored().map(|(prefix, name)| prefix.len() + name.len()).sum();
+    let bytes = arena::bytes(length, |bytes| {
+        for (prefix, name) in stored() {
+            bytes.extend_from_slice(&prefix);
+            bytes.extend_from_slice(name);
         }
     });
-    if ends.is_empty() {
+    let mut rest = bytes.as_ref();
+    let mut keys: Few<(Keyspace, &[u8])> = Few::with_capacity(members.len());
+    keys.extend(stored().filter_map(|(prefix, name)| Some((records.parts(), rest.split_off(..prefix.len() + name.len())?))));
+    if keys.is_empty() {
         return Ok(Some(members.iter().map(|_| Part::default()).collect()));
     }
-    let found = found.insert(transaction.read_straight(records.parts(), plan::slices(&keys, &ends))?);
-    let mut read = found.each(ends.len())?;
+    let found = found.insert(transaction.read_straight(&keys)?);
+    let mut read = found.each(keys.len())?;
     let mut parts = Few::with_capacity(members.len());
     for &(position, _) in members {
         let Some(head) = head(position) else {

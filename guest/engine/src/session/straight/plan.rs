@@ -14,6 +14,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hash};
+use std::ops::Range;
 
 /// What a record has beside a value, and its key beside a name, at most: 34 bytes.
 const MOST_AROUND: usize = 64;
@@ -23,7 +24,6 @@ pub struct Plan<'j> {
     pub steps: Few<Step<'j>>,
     /// The keys that they name, each once where they only read: the space, and the name.
     keys: Few<Key<'j>>,
-    key_bytes: usize,
     /// How many calls they are.
     pub calls: usize,
     pub writes: bool,
@@ -83,7 +83,6 @@ impl<'j> Plan<'j> {
         let mut plan = Self {
             steps: Few::new(),
             keys: Few::new(),
-            key_bytes: 0,
             calls: 0,
             writes: false,
             ends_expiries: false,
@@ -125,31 +124,45 @@ impl<'j> Plan<'j> {
             // The keys of those that write are sorted anyhow, see `position`.
             let given = std::mem::take(&mut plan.keys);
             let mut distinct = Distinct::with_capacity(given.len(), seed);
-            let numbers: Few<usize> = given.into_iter().map(|key| distinct.number_of(key)).collect();
-            plan.steps.iter_mut().for_each(|step| step.key = numbers.get(step.key).copied().unwrap_or_default());
+            for step in &mut plan.steps {
+                step.key = distinct.number_of(given.get(step.key).copied().unwrap_or_default());
+            }
             plan.keys = distinct.list;
         }
-        plan.key_bytes = plan.keys.iter().map(|(_, name)| size_of::<u32>() + name.len()).sum();
         Some(plan)
     }
 
-    /// How many keys they name.
-    pub fn keys(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// The lock keys of all calls.
-    pub fn lock_keys(&self) -> LockKeys {
-        let mut ends = Few::with_capacity(self.keys.len());
-        let bytes = arena::bytes(self.key_bytes, |bytes| {
-            let start = bytes.len();
+    /// The lock keys of all calls, one behind the other.
+    pub fn lock_keys(&self) -> Bytes {
+        let length = self.places().last().map_or(0, |place| place.end);
+        arena::bytes(length, |bytes| {
             for (space, name) in &self.keys {
                 bytes.put_u32(*space);
                 bytes.extend_from_slice(name);
-                ends.push(bytes.len() - start);
             }
-        });
-        LockKeys { bytes, ends }
+        })
+    }
+
+    /// Each of the lock keys.
+    pub fn each_of<'b>(&'b self, lock_keys: &'b [u8]) -> impl ExactSizeIterator<Item = &'b [u8]> {
+        self.places().map(|place| lock_keys.get(place).unwrap_or_default())
+    }
+
+    /// All of them, to be declared.
+    pub fn list_of(&self, lock_keys: Bytes) -> Vec<Bytes> {
+        if self.keys.len() == 1 {
+            return vec![lock_keys];
+        }
+        self.places().map(|place| lock_keys.slice(place)).collect()
+    }
+
+    /// Where each of them is.
+    fn places(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
+        let mut start = 0;
+        self.keys.iter().map(move |(_, name)| {
+            let end = start + size_of::<u32>() + name.len();
+            std::mem::replace(&mut start, end)..end
+        })
     }
 
     /// Whether a store surely takes each record that these calls put.
@@ -167,34 +180,6 @@ impl<'j> Plan<'j> {
 
 fn position(writes: bool, key: usize, transaction: &Transaction<'_>) -> usize {
     if writes { transaction.position_of_given(key) } else { key }
-}
-
-/// Lock keys, one behind the other.
-pub struct LockKeys {
-    bytes: Bytes,
-    ends: Few<usize>,
-}
-
-impl LockKeys {
-    /// Each of them.
-    pub fn each(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        slices(&self.bytes, &self.ends)
-    }
-
-    /// All of them, to be declared.
-    pub fn into_list(self) -> Vec<Bytes> {
-        if self.ends.len() == 1 {
-            return vec![self.bytes];
-        }
-        let mut start = 0;
-        self.ends.iter().map(|&end| self.bytes.slice(std::mem::replace(&mut start, end)..end)).collect()
-    }
-}
-
-/// The pieces of bytes that have these ends.
-pub fn slices<'b>(bytes: &'b [u8], ends: &'b [usize]) -> impl ExactSizeIterator<Item = &'b [u8]> {
-    let mut start = 0;
-    ends.iter().map(move |&end| bytes.get(std::mem::replace(&mut start, end)..end).unwrap_or_default())
 }
 
 /// A field or a member that calls of a group name: the position of the key, and the name.
