@@ -58,7 +58,7 @@ impl Transaction<'_> {
     /// The values of some keys, as they were when the transaction began.
     ///
     /// # Errors
-    /// What [`Store::get_many`](crate::store::Store::get_many) returns.
+    /// What [`Store::get_many`] returns.
     pub fn read_straight(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Found, StoreError> {
         read(&mut self.store, keys)
     }

@@ -59,7 +59,7 @@ impl Engine {
         done: &mut Vec<Done>,
         reply: &mut Reply,
     ) -> Result<Attempt> {
-        if self.straight_rests > 0 || self.server.wanted_events() != Classes::NONE {
+        if self.straight_rests > 0 || self.layout.straight().is_none() || self.server.wanted_events() != Classes::NONE {
             self.straight_rests = self.straight_rests.saturating_sub(1);
             return Ok(Attempt::NotStraight(None));
         }
