@@ -1,6 +1,6 @@
 //! What commands do that look at one value, and at most put another in its place: a string, a field, a member, or one element more. All that such a
-//! command needs to know is the value, and all that becomes of it is a value. Groups of such calls need no transaction that sees its own changes, no
-//! savepoints, and nobody looks for keys (`session/straight`).
+//! command needs to know is the value, and all that becomes of it is a value. Groups of such calls need no transaction that sees its own changes, and
+//! no savepoints (`session/straight`).
 
 use crate::error::Result;
 use crate::layout::Kind;

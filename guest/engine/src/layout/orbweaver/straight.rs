@@ -144,7 +144,12 @@ mod tests {
             let record = Bytes::from([&[kind, flags], &rest[..length]].concat());
             let decoded = records::decode_meta(&record);
             match read_head(&record) {
-                Some((_, Under::Collection(Head { has_tree: true, .. }))) => prop_assert!(decoded.unwrap().collection().unwrap().rank_levels > 0),
+                Some((expire_at_ms, Under::Collection(Head { has_tree: true, version, count, .. }))) => {
+                    let meta = decoded.unwrap();
+                    let set = meta.collection().unwrap();
+                    prop_assert!(set.rank_levels > 0);
+                    prop_assert_eq!((expire_at_ms, version, count), (meta.expire_at_ms, set.version, set.count));
+                }
                 Some(read) => prop_assert_eq!(meta(read), decoded.unwrap()),
                 // It is corrupt, or has more to say.
                 None => prop_assert!(decoded.is_err() || decoded.unwrap().collection().is_some_and(|head| head.expiries.is_some() || head.is_packed)),

@@ -1,7 +1,7 @@
 //! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place](crate::command::straight). The heads of
 //! all keys are read in one call, the fields and members in another, each once; the commands run on what was read and on what those before them have
-//! left; and each record that has changed is put. Nothing else of a transaction is needed: nobody scans, no call is taken back, and no key is
-//! looked for.
+//! left; and each record that has changed is put. Nothing else of a transaction is needed: nobody scans, no call is taken back, and names are compared
+//! once, when the group is planned.
 //!
 //! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or somebody is told of events, the group runs as
 //! others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
@@ -34,7 +34,7 @@ const RESTS: u32 = 8;
 pub(super) enum Attempt {
     /// It has run, as far as should be committed at once.
     Done,
-    /// It cannot go straight, and nothing has happened. Where a transaction was begun for it, that is still open.
+    /// It cannot go straight, and nothing has happened. What was begun for it, if that is to go on.
     NotStraight(Option<Parked>),
 }
 

@@ -16,7 +16,8 @@ use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hash};
 use std::ops::Range;
 
-/// What a record has beside a value, and its key beside a name, at most: 34 bytes.
+/// What a record and its place in a batch have beside the arguments of a call, at most: the header of an operation, prefixes, the front of a head, or the
+/// text of a number.
 const MOST_AROUND: usize = 64;
 
 /// The calls of a group, and their keys.
@@ -207,7 +208,8 @@ struct Distinct<'j, N> {
 }
 
 impl<'j, N: Copy + Default + Eq + Hash> Distinct<'j, N> {
-    /// None, with room for so many. Those that share a hash make a group slow, so clients are not to know the seed.
+    /// None, with room for so many. Those that share a hash make a group slow, so clients are not to know the seed. (That of the first group is 0, which
+    /// does no harm: groups are small.)
     fn with_capacity(most: usize, seed: u64) -> Self {
         let index = if most > 1 { HashTable::with_capacity(most) } else { HashTable::new() };
         Self { list: Few::with_capacity(most), index, state: FixedState::with_seed(seed) }
