@@ -2,6 +2,8 @@
 //! command needs to know is the value, and all that becomes of it is a value. Groups of such calls need no transaction that sees its own changes, and
 //! no savepoints (`session/straight`).
 
+use super::options::length;
+use super::reply_value;
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::lists::End;
@@ -73,6 +75,38 @@ impl Straight {
             On::End(_) => Kind::List,
         }
     }
+}
+
+/// Replies the value (GET, HGET).
+pub(super) fn value<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    let mut room = itoa::Buffer::new();
+    reply_value(reply, value.map(|value| value.bytes(&mut room)));
+    Ok(None)
+}
+
+/// Replies how long the value is, 0 where there is none (STRLEN, HSTRLEN).
+pub(super) fn value_length<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    let mut room = itoa::Buffer::new();
+    reply.integer(length(value.map_or(0, |value| value.bytes(&mut room).len())));
+    Ok(None)
+}
+
+/// Replies whether there is a value (HEXISTS, SISMEMBER).
+pub(super) fn is_there<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    reply.integer(i64::from(value.is_some()));
+    Ok(None)
+}
+
+/// Puts the last argument where there is no value, and replies whether it has (SETNX, HSETNX).
+pub(super) fn put_new<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+    reply.integer(i64::from(value.is_none()));
+    Ok(value.is_none().then(|| Value::Bytes(last(args))))
+}
+
+/// The last argument of a call: what it puts, if it puts any.
+#[must_use]
+pub fn last(args: &[Bytes]) -> &[u8] {
+    args.last().map_or(&[], Bytes::as_ref)
 }
 
 /// An argument of a call that has as many as it takes.

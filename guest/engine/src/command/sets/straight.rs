@@ -1,6 +1,6 @@
 //! The commands on one member that [go straight](crate::command::straight).
 
-use crate::command::straight::Straight;
+use crate::command::straight::{self, Straight};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -9,14 +9,9 @@ use bytes::Bytes;
 
 /// Of one member.
 pub(super) const SADD: Straight = Straight::on_member(3, Kind::Set, 2, sadd);
-pub(super) const SISMEMBER: Straight = Straight::on_member(3, Kind::Set, 2, sismember);
+pub(super) const SISMEMBER: Straight = Straight::on_member(3, Kind::Set, 2, straight::is_there);
 
 fn sadd<'a>(_: &'a [Bytes], member: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
     reply.integer(i64::from(member.is_none()));
     Ok(member.is_none().then_some(Value::Bytes(&[])))
-}
-
-fn sismember<'a>(_: &'a [Bytes], member: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
-    reply.integer(i64::from(member.is_some()));
-    Ok(None)
 }

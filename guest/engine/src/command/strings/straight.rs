@@ -1,35 +1,23 @@
 //! The commands on one string that [go straight](crate::command::straight).
 
-use super::{numbers, reply_value};
-use crate::command::options::{integer, length};
-use crate::command::straight::{On, Straight, arg};
+use super::numbers;
+use crate::command::options::integer;
+use crate::command::straight::{self, On, Straight, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
 use crate::types::strings;
 use bytes::Bytes;
 
-pub(super) const GET: Straight = Straight::on_string(2, get);
-pub(super) const STRLEN: Straight = Straight::on_string(2, strlen);
+pub(super) const GET: Straight = Straight::on_string(2, straight::value);
+pub(super) const STRLEN: Straight = Straight::on_string(2, straight::value_length);
 pub(super) const INCR: Straight = Straight::on_string(2, |_, value, reply| add(value, 1, reply));
 pub(super) const DECR: Straight = Straight::on_string(2, |_, value, reply| add(value, -1, reply));
 pub(super) const INCRBY: Straight = Straight::on_string(3, |args, value, reply| add(value, integer(arg(args, 2))?, reply));
 pub(super) const DECRBY: Straight = Straight::on_string(3, |args, value, reply| add(value, numbers::decrement(arg(args, 2))?, reply));
-pub(super) const SETNX: Straight = Straight::on_string(3, setnx);
+pub(super) const SETNX: Straight = Straight::on_string(3, straight::put_new);
 /// Without options.
 pub(super) const SET: Straight = Straight { args: 3, on: On::String { ends_expiry: true, run: set } };
-
-fn get<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
-    let mut room = itoa::Buffer::new();
-    reply_value(reply, value.map(|value| value.bytes(&mut room)));
-    Ok(None)
-}
-
-fn strlen<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
-    let mut room = itoa::Buffer::new();
-    reply.integer(length(value.map_or(0, |value| value.bytes(&mut room).len())));
-    Ok(None)
-}
 
 fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Option<Value<'a>>> {
     let mut room = itoa::Buffer::new();
@@ -40,10 +28,5 @@ fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Resul
 
 fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
     reply.ok();
-    Ok(Some(Value::Bytes(arg(args, 2))))
-}
-
-fn setnx<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
-    reply.integer(i64::from(value.is_none()));
-    Ok(value.is_none().then(|| Value::Bytes(arg(args, 2))))
+    Ok(Some(Value::Bytes(last(args))))
 }

@@ -1,4 +1,4 @@
-//! The records of what goes straight, in this layout: sections 3 to 6 of `docs/format.md`.
+//! The records of what goes straight, in this layout: `docs/format.md`, Records.
 
 use super::Orbweaver;
 use super::records::{self, EXPIRES, RANKED};

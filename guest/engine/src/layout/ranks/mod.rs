@@ -29,7 +29,7 @@ const FANOUT: u64 = 128;
 const MAX_FILL: u64 = 2;
 /// A set gets another level once it counts more than this many times what a node of that level should.
 const MAX_ROOT_FILL: u64 = 4;
-/// As long as a set has no more members than these, it has no tree, and gets none.
+/// A set without a tree gets none as long as it has no more members than these.
 pub const MEMBERS_BEFORE_A_TREE: u64 = FANOUT * MAX_ROOT_FILL;
 /// Levels of the largest set that a count can tell.
 pub const MAX_LEVELS: u8 = 8;

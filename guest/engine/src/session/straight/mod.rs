@@ -13,7 +13,7 @@ use super::Engine;
 use super::plan::{Call, Job};
 use super::run::{Done, Pending, Product, room};
 use crate::arena;
-use crate::command::straight::{On, arg};
+use crate::command::straight::{On, last};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
@@ -30,6 +30,7 @@ use plan::{Member, Plan, Step};
 /// So many groups are not tried behind one that could not go straight: the next ones most likely cannot either, and to find that out takes a part of
 /// their time.
 const RESTS: u32 = 8;
+
 /// What has become of a group.
 pub(super) enum Attempt {
     /// It has run, as far as should be committed at once.
@@ -235,7 +236,7 @@ impl<'v> State<'v> {
                 (head.first, head.count) = (first, head.count.saturating_add(1));
                 reply.length(head.count);
                 (held.is_touched, held.has_other_head) = (true, true);
-                self.elements.push((position, index, arg(args, 2)));
+                self.elements.push((position, index, last(args)));
             }
         }
         Ok(())

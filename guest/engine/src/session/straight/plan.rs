@@ -62,7 +62,7 @@ impl<'j> Step<'j> {
         match self.straight.kind() {
             Kind::String => 1,
             Kind::Hash | Kind::List | Kind::Set => 2,
-            Kind::SortedSet => 4,
+            Kind::SortedSet => 3,
         }
     }
 
