@@ -35,6 +35,7 @@ mod arena;
 pub mod codec;
 pub mod command;
 pub mod db;
+mod distinct;
 pub mod environment;
 pub mod error;
 pub mod events;

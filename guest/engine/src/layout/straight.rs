@@ -70,17 +70,25 @@ pub struct Head {
     pub first: u64,
 }
 
+/// Where records are.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyspaces {
+    /// Those of heads.
+    pub heads: Keyspace,
+    /// Those of fields, members and elements.
+    pub parts: Keyspace,
+    /// Those of sorted sets in the order of their scores.
+    pub scores: Keyspace,
+}
+
+/// How many bytes the keys of the records of a collection have in common.
+pub const PREFIX_BYTES: usize = 8;
+
 /// See the module. All keyspaces are in byte order. Nothing beside the head and the records of members changes where a string is put in the
 /// place of another, or a member is put, as long as no expiry comes, goes or moves.
 pub trait StraightRecords {
-    /// The keyspace of heads.
-    fn heads(&self) -> Keyspace;
-
-    /// The keyspace of fields, members and elements.
-    fn parts(&self) -> Keyspace;
-
-    /// The keyspace of sorted sets in the order of their scores.
-    fn scores(&self) -> Keyspace;
+    /// Where records are.
+    fn keyspaces(&self) -> Keyspaces;
 
     /// Whether new collections, empty ones with a reserved version, are kept like this.
     fn makes_collections(&self) -> bool;
@@ -100,7 +108,7 @@ pub trait StraightRecords {
 
     /// What the keys of the records of a collection begin with: the name of the field or the member comes next, or [`StraightRecords::index`], or
     /// [`StraightRecords::ordered`] and the name of the member.
-    fn prefix(&self, version: u64) -> [u8; 8];
+    fn prefix(&self, version: u64) -> [u8; PREFIX_BYTES];
 
     /// The index of an element.
     fn index(&self, index: u64) -> [u8; 8];

@@ -22,6 +22,9 @@ const MAX_LOOKAHEAD_BYTES: usize = 64 * 1024;
 /// Lengths up to about this are read without a search for the end of their line.
 const MAX_SHORT_LENGTH: i64 = 100_000_000;
 
+/// Requests of more arguments are not parsed in one go.
+const MAX_COMMON_ARGS: usize = 16;
+
 /// Room made for arguments before they are seen, whatever number is announced.
 const MAX_RESERVED_ARGS: usize = 1024;
 
@@ -79,7 +82,37 @@ pub fn parse_request(input: &Bytes, limits: &RequestLimits) -> Parsed {
 
 /// As [`parse_request`], with an empty list for the arguments, whose room is used again.
 #[inline]
-pub fn parse_request_into(args: Vec<Bytes>, input: &Bytes, limits: &RequestLimits) -> Parsed {
+pub fn parse_request_into(mut args: Vec<Bytes>, input: &Bytes, limits: &RequestLimits) -> Parsed {
+    if let Some(used) = parse_common(&mut args, input, limits) {
+        return Parsed::Request { args, used };
+    }
+    args.clear();
+    parse_any(args, input, limits)
+}
+
+/// A request as most are: whole, an array of few short strings, of a client that may send them. How many bytes it takes; `None` where it is another one.
+#[inline]
+fn parse_common(args: &mut Vec<Bytes>, input: &Bytes, limits: &RequestLimits) -> Option<usize> {
+    let (count, mut start) = read_short(input, 0, b'*')?;
+    if !limits.authenticated || count > MAX_COMMON_ARGS || limits.max_args < MAX_COMMON_ARGS.try_into().ok()? {
+        return None;
+    }
+    let most = usize::try_from(limits.max_bulk_bytes).unwrap_or(usize::MAX);
+    args.reserve_exact(count);
+    for _ in 0..count {
+        let (length, data) = read_short(input, start, b'$')?;
+        let end = data + length;
+        if length > most || input.len() < end + 2 {
+            return None;
+        }
+        args.push(input.slice(data..end));
+        start = end + 2;
+    }
+    Some(start)
+}
+
+#[inline(never)]
+fn parse_any(args: Vec<Bytes>, input: &Bytes, limits: &RequestLimits) -> Parsed {
     let request = match input.first() {
         None => Err(Stop::Incomplete { needed: 1 }),
         Some(b'*') => parse_array(args, input, limits),
@@ -166,6 +199,23 @@ fn read_long_length(
     }
 }
 
+/// Reads the line at `start`, which is there as a whole, and whose number has one to three digits: the number, and where the line behind it starts.
+#[inline]
+fn read_short(input: &[u8], start: usize, marker: u8) -> Option<(usize, usize)> {
+    // Six bytes are the line of the longest of these numbers, or a shorter line and some of what must be behind it.
+    let [first, number @ ..] = *input.get(start..)?.first_chunk::<6>()?;
+    let value = |digit: u8| usize::from(digit - b'0');
+    let (number, bytes) = match number {
+        [one @ b'0'..=b'9', b'\r', ..] => (value(one), 4),
+        [ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', ..] => (value(ten) * 10 + value(one), 5),
+        [hundred @ b'1'..=b'9', ten @ b'0'..=b'9', one @ b'0'..=b'9', b'\r', _] => {
+            ((value(hundred) * 10 + value(ten)) * 10 + value(one), 6)
+        }
+        _ => return None,
+    };
+    (first == marker).then_some((number, start + bytes))
+}
+
 /// Reads a line that is there as a whole and whose number has few digits, as most have: the number, and how many bytes the line has.
 #[inline]
 fn read_short_length(line: &[u8]) -> Option<(i64, usize)> {
@@ -221,8 +271,9 @@ impl Stop {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parsed, RequestLimits, parse_request};
+    use super::{Parsed, RequestLimits, parse_any, parse_request};
     use bytes::Bytes;
+    use proptest::prelude::*;
 
     const LIMITS: RequestLimits =
         RequestLimits { max_bulk_bytes: 512 * 1024 * 1024, max_args: 1024 * 1024, max_inline_bytes: 64 * 1024, authenticated: true };
@@ -251,6 +302,35 @@ mod tests {
             position += used;
         }
         (requests, position)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_parsed_in_one_go_is_parsed_as_any_other(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    6 => prop::sample::select(["*1\r\n", "*2\r\n", "*3\r\n", "$0\r\n\r\n", "$1\r\na\r\n", "$3\r\nGET\r\n"].as_slice())
+                        .prop_map(str::to_owned),
+                    1 => (0..1100_usize).prop_map(|length| format!("${length}\r\n{}\r\n", "x".repeat(length))),
+                    1 => prop::sample::select(
+                        ["*0\r\n", "*17\r\n", "*02\r\n", "$01\r\na\r\n", "*-1\r\n", "$-1\r\n", "$", "*", "\r", "\n", "0", "9", "\0", "$5\rxhelloyz"]
+                            .as_slice(),
+                    )
+                    .prop_map(str::to_owned),
+                ],
+                0..8,
+            ),
+            cut in 0..40_usize,
+            strict in any::<bool>(),
+        ) {
+            let mut bytes = pieces.concat().into_bytes();
+            bytes.truncate(bytes.len().saturating_sub(cut));
+            let input = Bytes::from(bytes);
+            let limits = if strict { RequestLimits { max_bulk_bytes: 2, max_args: 2, ..STRANGER } } else { LIMITS };
+            for limits in [limits.clone(), RequestLimits { authenticated: true, ..limits }] {
+                prop_assert_eq!(parse_request(&input, &limits), parse_any(Vec::new(), &input, &limits));
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::plan::{Job, Work};
 use super::rows::are_alike;
 use crate::command::flags::Flags;
+use crate::distinct::are_same;
 use crate::store::{Limits, Store};
 
 /// Equal requests that write are one job up to so many bytes of them, and so many arguments. They change fewer than [`ROOMY_OPS`] records
@@ -101,6 +102,12 @@ impl Group {
         self.requests += times;
         times
     }
+}
+
+/// Whether the request of `length` bytes that the input begins with comes again behind itself.
+#[inline]
+pub fn comes_again(input: &[u8], length: usize) -> bool {
+    input.split_at_checked(length).is_some_and(|(request, behind)| behind.get(..length).is_some_and(|next| are_same(request, next)))
 }
 
 /// Whether a store takes the longest row.

@@ -38,7 +38,7 @@ use answers::{Answers, Together};
 use blocking::Waiters;
 use bytes::{Buf, Bytes};
 use connection::Connections;
-use group::{Group, TIMES_IN_A_ROW};
+use group::{Group, TIMES_IN_A_ROW, comes_again};
 use peers::Questions;
 use plan::{Call, Job, Planned, Work};
 use pubsub::Push;
@@ -317,6 +317,7 @@ impl Engine {
     }
 
     /// Cuts one delivery into requests and plans them; runs the group early where a request must see its outcome.
+    #[inline(never)]
     fn take_requests(&mut self, delivery: &Delivery, position: usize, now_ms: u64, group: &mut Group, answers: &mut Answers) {
         let mut input = delivery.input.clone();
         let (mut consumed, mut needed) = (0, 0);
@@ -376,6 +377,9 @@ impl Engine {
     /// Takes the last job of the group, which is the request of `length` bytes that the input begins with, as often as it comes again. Returns
     /// how many bytes that is.
     fn take_again(&mut self, input: &[u8], length: usize, group: &mut Group) -> usize {
+        if !comes_again(input, length) {
+            return 0;
+        }
         let room = group.room(self.group_limit, || self.may_take_a_row());
         let times = group.take_again(input, length, room, self.server.wanted_events() != Classes::NONE, self.store.as_ref());
         self.server.stats.commands_processed += u64::try_from(times).unwrap_or(0);

@@ -5,6 +5,7 @@ use super::group::is_roomy;
 use super::plan::{Call, Job, Work};
 use super::run::{Done, Product, Runner};
 use crate::command::{Context, RowHandler, Run, Ways};
+use crate::distinct::are_same;
 use crate::error::{Error, Result};
 use crate::events::Classes;
 use crate::resp::reply::Reply;
@@ -46,7 +47,7 @@ impl<'j> Row<'j> {
 pub fn are_alike(first: &Call, call: &Call) -> bool {
     std::ptr::eq(call.command, first.command)
         && (call.db, call.protocol) == (first.db, first.protocol)
-        && key(&call.args) == key(&first.args)
+        && key(&call.args).zip(key(&first.args)).is_some_and(|(one, other)| are_same(one, other))
 }
 
 /// The call that a job makes, behind the call `last`.

@@ -17,16 +17,17 @@ pub enum Found {
 }
 
 impl Found {
-    /// The value of each of the keys, `None` where there is no record.
+    /// Shows the value of each of the keys, `None` where there is no record.
     ///
     /// # Errors
     /// As [`Values::each`].
-    pub fn each(&self, keys: usize) -> Result<impl Iterator<Item = Option<&[u8]>>, StoreError> {
-        let (one, several) = match self {
-            Self::One(value) => (Some(value.as_deref()), None),
-            Self::Several(values) => (None, Some(values.each(keys)?)),
-        };
-        Ok(one.into_iter().chain(several.into_iter().flatten()))
+    #[inline]
+    pub fn for_each<'v>(&'v self, keys: usize, mut show: impl FnMut(Option<&'v [u8]>)) -> Result<(), StoreError> {
+        match self {
+            Self::One(value) => show(value.as_deref()),
+            Self::Several(values) => values.each(keys)?.for_each(show),
+        }
+        Ok(())
     }
 }
 
@@ -41,12 +42,6 @@ impl Transaction<'_> {
     #[must_use]
     pub fn position_of_given(&self, position: usize) -> usize {
         self.expected.number(position).unwrap_or(position)
-    }
-
-    /// What hashes depend on: clients are not to know it.
-    #[must_use]
-    pub const fn seed(&self) -> u64 {
-        self.memory.seed
     }
 
     /// What the store takes.

@@ -3,22 +3,13 @@
 use super::Orbweaver;
 use super::records::{self, EXPIRES, RANKED};
 use crate::layout::ranks::MAX_LEVELS;
-use crate::layout::straight::{Head, StraightRecords, Under, Value};
+use crate::layout::straight::{Head, Keyspaces, PREFIX_BYTES, StraightRecords, Under, Value};
 use crate::layout::{Kind, ordered_score};
-use crate::store::Keyspace;
 use bytes::BufMut;
 
 impl StraightRecords for Orbweaver {
-    fn heads(&self) -> Keyspace {
-        self.meta
-    }
-
-    fn parts(&self) -> Keyspace {
-        self.data
-    }
-
-    fn scores(&self) -> Keyspace {
-        self.score
+    fn keyspaces(&self) -> Keyspaces {
+        Keyspaces { heads: self.meta, parts: self.data, scores: self.score }
     }
 
     fn makes_collections(&self) -> bool {
@@ -41,7 +32,7 @@ impl StraightRecords for Orbweaver {
         write_collection(record, expire_at_ms, head);
     }
 
-    fn prefix(&self, version: u64) -> [u8; 8] {
+    fn prefix(&self, version: u64) -> [u8; PREFIX_BYTES] {
         version.to_be_bytes()
     }
 

@@ -3,6 +3,7 @@
 use crate::arena;
 use crate::command::straight::{On, Straight, arg};
 use crate::command::{Run, Ways};
+use crate::distinct::{Distinct, are_same};
 use crate::few::Few;
 use crate::layout::{Catalog, Kind};
 use crate::session::plan::{Call, Job};
@@ -10,10 +11,6 @@ use crate::session::rows::{begin_a_row, call_of};
 use crate::store::Limits;
 use crate::transaction::Transaction;
 use bytes::{BufMut, Bytes};
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-use std::hash::{BuildHasher, Hash};
 use std::ops::Range;
 
 /// What a record and its place in a batch have beside the arguments of a call, at most: the header of an operation, prefixes, the front of a head, or the
@@ -42,7 +39,7 @@ pub struct Plan<'j> {
 /// The calls of a job.
 pub struct Step<'j> {
     pub call: &'j Call,
-    pub straight: Straight,
+    pub straight: &'static Straight,
     pub times: usize,
     pub writes: bool,
     /// Which of the keys it names.
@@ -80,7 +77,8 @@ impl<'j> Step<'j> {
 
 impl<'j> Plan<'j> {
     /// The plan of jobs, which come behind the call `last`; `None` where one of them is no call that goes straight, or where they are run in a row.
-    pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog, seed: u64) -> Option<Self> {
+    #[inline(never)]
+    pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog) -> Option<Self> {
         let mut plan = Self {
             steps: Few::new(),
             keys: Few::new(),
@@ -99,7 +97,7 @@ impl<'j> Plan<'j> {
         let mut last = last;
         for job in jobs {
             let (call, times) = (call_of(job, last)?, job.times());
-            let Run::Data(_, Ways { straight: Some(straight), .. }) = call.command.run else { return None };
+            let Run::Data(_, Ways { straight: Some(straight), .. }) = &call.command.run else { return None };
             let name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             if plan.steps.is_empty() {
@@ -116,7 +114,7 @@ impl<'j> Plan<'j> {
             plan.has_members |= matches!(straight.on, On::Member { .. });
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
             plan.longest = plan.longest.max(bytes);
-            if plan.keys.last() != Some(&key) {
+            if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
                 plan.keys.push(key);
             }
             plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, member: 0 });
@@ -124,11 +122,12 @@ impl<'j> Plan<'j> {
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
             let given = std::mem::take(&mut plan.keys);
-            let mut distinct = Distinct::with_capacity(given.len(), seed);
+            let mut distinct = Distinct::with_capacity(given.len());
             for step in &mut plan.steps {
-                step.key = distinct.number_of(given.get(step.key).copied().unwrap_or_default());
+                let (space, name) = given.get(step.key).copied().unwrap_or_default();
+                step.key = distinct.position_of(space, name);
             }
-            plan.keys = distinct.list;
+            plan.keys = distinct.into_list();
         }
         Some(plan)
     }
@@ -184,53 +183,19 @@ fn position(writes: bool, key: usize, transaction: &Transaction<'_>) -> usize {
 }
 
 /// A field or a member that calls of a group name: the position of the key, and the name.
-pub type Member<'j> = (usize, &'j [u8]);
+pub type Member<'j> = (u32, &'j [u8]);
 
 impl<'j> Plan<'j> {
     /// The members that the calls name, each once; tells the calls their numbers.
+    #[inline(never)]
     pub fn find_members(&mut self, transaction: &Transaction<'_>) -> Few<Member<'j>> {
-        let mut members = Distinct::with_capacity(self.steps.len(), transaction.seed());
+        let mut members = Distinct::with_capacity(self.steps.len());
         for step in &mut self.steps {
             if let Some(name) = step.name() {
-                step.member = members.number_of((position(self.writes, step.key, transaction), name));
+                let position = position(self.writes, step.key, transaction);
+                step.member = members.position_of(u32::try_from(position).unwrap_or(u32::MAX), name);
             }
         }
-        members.list
-    }
-}
-
-/// Things that have a number and a name, each of them once.
-struct Distinct<'j, N> {
-    list: Few<(N, &'j [u8])>,
-    /// All of them, where they are several.
-    index: HashTable<usize>,
-    state: FixedState,
-}
-
-impl<'j, N: Copy + Default + Eq + Hash> Distinct<'j, N> {
-    /// None, with room for so many. Those that share a hash make a group slow, so clients are not to know the seed. (That of the first group is 0, which
-    /// does no harm: groups are small.)
-    fn with_capacity(most: usize, seed: u64) -> Self {
-        let index = if most > 1 { HashTable::with_capacity(most) } else { HashTable::new() };
-        Self { list: Few::with_capacity(most), index, state: FixedState::with_seed(seed) }
-    }
-
-    /// The number of one, which is added where it is not there.
-    #[inline]
-    fn number_of(&mut self, thing: (N, &'j [u8])) -> usize {
-        let Self { list, index, state } = self;
-        let next = list.len();
-        if list.last() == Some(&thing) {
-            return next - 1;
-        }
-        if index.capacity() > 0 {
-            let known = |number: &usize| list.get(*number).copied().unwrap_or_default();
-            match index.entry(state.hash_one(thing), |number| known(number) == thing, |number| state.hash_one(known(number))) {
-                Entry::Occupied(before) => return *before.get(),
-                Entry::Vacant(slot) => slot.insert(next),
-            };
-        }
-        list.push(thing);
-        next
+        members.into_list()
     }
 }
