@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Limits, MemoryStore, StoreError};
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 25] = [
+const STRAIGHT: [&str; 30] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -39,13 +39,18 @@ const STRAIGHT: [&str; 25] = [
     "ZSCORE z@ #",
     "LPUSH l@ #",
     "RPUSH l@ #",
+    "HDEL h@ #",
+    "SREM m@ #",
+    "ZREM z@ #",
+    "LPOP l@",
+    "RPOP l@",
 ];
 
 /// Those of them that only read.
 const READS: [&str; 7] = ["GET s@", "STRLEN s@", "HGET h@ #", "HEXISTS h@ #", "HSTRLEN h@ #", "SISMEMBER m@ #", "ZSCORE z@ #"];
 
 /// Commands that do not, or that make it impossible for others.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 30] = [
     "SET s@ text EX 1",
     "SET h@ text",
     "SET s@",
@@ -55,14 +60,16 @@ const OTHERS: [&str; 28] = [
     "PERSIST h@",
     "HPEXPIRE h@ 5 FIELDS 1 #",
     "HSET h@ # v g x",
-    "HDEL h@ #",
+    "HDEL h@ # g",
+    "EXPIRE m@ 100",
+    "HSET h@ a 1 b 2 c 3 d 4 e 5",
     "DEL s@",
     "DEL m@ z@",
     "RENAME s@ h@",
-    "LPOP l@",
+    "LPOP l@ 2",
     "APPEND s@ more",
-    "SREM m@ #",
-    "ZREM z@ #",
+    "RPUSH l@ a b c d e f",
+    "SADD m@ a b c d e",
     "MSET s@ 1 l@ 2",
     "HGETALL h@",
     "ZRANGE z@ 0 -1 WITHSCORES",

@@ -28,7 +28,7 @@ const PAIRS: Parts = Parts::Names { first: 2, last: -2, step: 2 };
 
 /// The rows of this file.
 pub const COMMANDS: &[Command] = &[
-    Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel).naming(Parts::REST),
+    Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel).naming(Parts::REST).straight(straight::HDEL),
     Group::Hash
         .row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists)
         .naming(Parts::SECOND)

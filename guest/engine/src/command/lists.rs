@@ -40,7 +40,8 @@ pub const COMMANDS: &[Command] = &[
     Group::List
         .row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop)
         .naming(Parts::End(End::Head))
-        .in_rows(lpop_row),
+        .in_rows(lpop_row)
+        .straight(Straight::from_end(End::Head)),
     Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
     Group::List
         .row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush)
@@ -54,7 +55,8 @@ pub const COMMANDS: &[Command] = &[
     Group::List
         .row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop)
         .naming(Parts::End(End::Tail))
-        .in_rows(rpop_row),
+        .in_rows(rpop_row)
+        .straight(Straight::from_end(End::Tail)),
     Group::List
         .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
         .with_keys(SOURCE_AND_DESTINATION),

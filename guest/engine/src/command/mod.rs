@@ -164,7 +164,7 @@ impl Command {
 }
 
 /// Appends a value, or that there is none.
-fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
+pub(crate) fn reply_value(reply: &mut Reply, value: Option<&[u8]>) {
     match value {
         Some(value) => reply.bulk(value),
         None => reply.null(),

@@ -36,16 +36,31 @@ pub enum On {
         kind: Kind,
         /// Which argument is the name of the field or the member.
         name: usize,
+        /// It adds none, and may take the one away.
+        removes: bool,
         /// What it does.
         run: StraightHandler,
     },
     /// An end of the list under the key: it puts its last argument there, and replies how many elements there are.
     End(End),
+    /// An end of the list under the key: it takes an element from there, and replies it.
+    From(End),
 }
 
-/// Appends the reply of a call with these arguments, where this is the value, `None` where there is none, and tells what becomes of it; `None`: it
-/// stays. After an error it stays, and what was appended does not count.
-pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>>;
+/// What becomes of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fate<'a> {
+    /// It stays, or stays away.
+    Stays,
+    /// This is in its place.
+    Becomes(Value<'a>),
+    /// It goes. There is one: only then, and only of what [removes](On::Member).
+    Goes,
+}
+
+/// Appends the reply of a call with these arguments, where this is the value, `None` where there is none, and tells what becomes of it. After an error
+/// it stays, and what was appended does not count.
+pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>>;
 
 impl Straight {
     /// A command on a string that keeps its expiry.
@@ -57,7 +72,13 @@ impl Straight {
     /// A command on a member. `name`: which argument that is.
     #[must_use]
     pub const fn on_member(args: usize, kind: Kind, name: usize, run: StraightHandler) -> Self {
-        Self { args, on: On::Member { kind, name, run } }
+        Self { args, on: On::Member { kind, name, removes: false, run } }
+    }
+
+    /// A command that takes a member away, its last argument, and replies whether it has.
+    #[must_use]
+    pub const fn removing(kind: Kind) -> Self {
+        Self { args: 3, on: On::Member { kind, name: 2, removes: true, run: remove } }
     }
 
     /// A command that puts one element at an end of a list.
@@ -66,41 +87,59 @@ impl Straight {
         Self { args: 3, on: On::End(end) }
     }
 
+    /// A command that takes one element from an end of a list.
+    #[must_use]
+    pub const fn from_end(end: End) -> Self {
+        Self { args: 2, on: On::From(end) }
+    }
+
+    /// Whether it takes members or elements away, and adds none.
+    #[must_use]
+    pub const fn removes(&self) -> bool {
+        matches!(self.on, On::Member { removes: true, .. } | On::From(_))
+    }
+
     /// The kind of what is under the key.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self.on {
             On::String { .. } => Kind::String,
             On::Member { kind, .. } => kind,
-            On::End(_) => Kind::List,
+            On::End(_) | On::From(_) => Kind::List,
         }
     }
 }
 
 /// Replies the value (GET, HGET).
-pub(super) fn value<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+pub(super) fn value<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     let mut room = itoa::Buffer::new();
     reply_value(reply, value.map(|value| value.bytes(&mut room)));
-    Ok(None)
+    Ok(Fate::Stays)
 }
 
 /// Replies how long the value is, 0 where there is none (STRLEN, HSTRLEN).
-pub(super) fn value_length<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+pub(super) fn value_length<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     let mut room = itoa::Buffer::new();
     reply.integer(length(value.map_or(0, |value| value.bytes(&mut room).len())));
-    Ok(None)
+    Ok(Fate::Stays)
 }
 
 /// Replies whether there is a value (HEXISTS, SISMEMBER).
-pub(super) fn is_there<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+pub(super) fn is_there<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(value.is_some()));
-    Ok(None)
+    Ok(Fate::Stays)
 }
 
 /// Puts the last argument where there is no value, and replies whether it has (SETNX, HSETNX).
-pub(super) fn put_new<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+pub(super) fn put_new<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(value.is_none()));
-    Ok(value.is_none().then(|| Value::Bytes(last(args))))
+    Ok(if value.is_none() { Fate::Becomes(Value::Bytes(last(args))) } else { Fate::Stays })
+}
+
+/// Takes the value away, and replies whether there was one (HDEL, SREM, ZREM).
+fn remove<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+    reply.integer(i64::from(value.is_some()));
+    Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
 }
 
 /// The last argument of a call: what it puts, if it puts any.

@@ -86,6 +86,15 @@ impl Transaction<'_> {
         put(&mut self.memory.batch, &mut self.censuses, keyspace, [key], value)
     }
 
+    /// As [`Transaction::delete_straight`], under the lock key at that position.
+    ///
+    /// # Errors
+    /// As [`Transaction::delete_straight`].
+    pub fn delete_at_lock_key(&mut self, keyspace: Keyspace, position: usize) -> Result<(), StoreError> {
+        let Some(key) = self.lock_keys.get(position) else { return Err(StoreError::ReadOnly) };
+        self.memory.batch.delete_with(keyspace, [key])
+    }
+
     /// Puts a record that is put only once, under a key of these pieces. `value` appends its value.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The commands on one field that [go straight](crate::command::straight).
 
 use crate::command::options::integer;
-use crate::command::straight::{self, Straight, StraightHandler, last};
+use crate::command::straight::{self, Fate, Straight, StraightHandler, last};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -16,19 +16,21 @@ pub(super) const HSTRLEN: Straight = on_field(3, straight::value_length);
 pub(super) const HSET: Straight = on_field(4, hset);
 pub(super) const HSETNX: Straight = on_field(4, straight::put_new);
 pub(super) const HINCRBY: Straight = on_field(4, hincrby);
+/// Of one field.
+pub(super) const HDEL: Straight = Straight::removing(Kind::Hash);
 
 const fn on_field(args: usize, run: StraightHandler) -> Straight {
     Straight::on_member(args, Kind::Hash, 2, run)
 }
 
-fn hset<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn hset<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(value.is_none()));
-    Ok(Some(Value::Bytes(last(args))))
+    Ok(Fate::Becomes(Value::Bytes(last(args))))
 }
 
-fn hincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn hincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     let (increment, mut room) = (integer(last(args))?, itoa::Buffer::new());
     let sum = hashes::sum(value.map(|value| value.bytes(&mut room)), increment)?;
     reply.integer(sum);
-    Ok(Some(Value::Number(sum)))
+    Ok(Fate::Becomes(Value::Number(sum)))
 }

@@ -55,7 +55,7 @@ pub const COMMANDS: &[Command] = &[
     Group::Set.row("smove", 4, FAST_REMOVAL, "1.0.0", "Moves a member from one set to another.", smove).with_keys(TWO),
     Group::Set.row("spop", -2, FAST_REMOVAL, "1.0.0", "Removes members drawn at random and returns them.", random::spop).with_keys(ONE),
     Group::Set.row("srandmember", -2, READ, "1.0.0", "Returns members drawn at random.", random::srandmember).with_keys(ONE),
-    Group::Set.row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem).naming(Parts::REST).with_keys(ONE),
+    Group::Set.row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem).naming(Parts::REST).with_keys(ONE).straight(straight::SREM),
     Group::Set.row("sscan", -3, READ, "2.8.0", "Iterates over members in steps.", sscan).with_keys(ONE),
     Group::Set.row("sunion", -2, READ, "1.0.0", "Returns the members that any set has.", algebra::sunion).with_keys(ALL),
     Group::Set.row("sunionstore", -3, WRITE, "1.0.0", "Stores the union of sets.", algebra::sunionstore).with_keys(ALL),

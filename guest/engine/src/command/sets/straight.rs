@@ -1,6 +1,6 @@
 //! The commands on one member that [go straight](crate::command::straight).
 
-use crate::command::straight::{self, Straight};
+use crate::command::straight::{self, Fate, Straight};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -9,9 +9,11 @@ use bytes::Bytes;
 
 /// Of one member.
 pub(super) const SADD: Straight = Straight::on_member(3, Kind::Set, 2, sadd);
+/// Of one member.
+pub(super) const SREM: Straight = Straight::removing(Kind::Set);
 pub(super) const SISMEMBER: Straight = Straight::on_member(3, Kind::Set, 2, straight::is_there);
 
-fn sadd<'a>(_: &'a [Bytes], member: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn sadd<'a>(_: &'a [Bytes], member: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(member.is_none()));
-    Ok(member.is_none().then_some(Value::Bytes(&[])))
+    Ok(if member.is_none() { Fate::Becomes(Value::Bytes(&[])) } else { Fate::Stays })
 }

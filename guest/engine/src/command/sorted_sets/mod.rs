@@ -95,7 +95,7 @@ pub const COMMANDS: &[Command] = &[
     Group::SortedSet
         .row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank)
         .naming(Parts::SECOND),
-    Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem).naming(Parts::REST),
+    Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem).naming(Parts::REST).straight(straight::ZREM),
     Group::SortedSet.row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
     Group::SortedSet.row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
     Group::SortedSet.row("zremrangebyscore", 4, REMOVAL, "1.2.0", "Removes the members with scores in a range.", ranges::zremrangebyscore),

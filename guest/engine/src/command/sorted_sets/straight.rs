@@ -1,7 +1,7 @@
 //! The commands on one member that [go straight](crate::command::straight).
 
 use super::{adding, reply_score};
-use crate::command::straight::{Straight, arg};
+use crate::command::straight::{Fate, Straight, arg};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -12,27 +12,29 @@ use bytes::Bytes;
 /// Of one member, without options.
 pub(super) const ZADD: Straight = Straight::on_member(4, Kind::SortedSet, 3, zadd);
 pub(super) const ZINCRBY: Straight = Straight::on_member(4, Kind::SortedSet, 3, zincrby);
+/// Of one member.
+pub(super) const ZREM: Straight = Straight::removing(Kind::SortedSet);
 pub(super) const ZSCORE: Straight = Straight::on_member(3, Kind::SortedSet, 2, zscore);
 
-/// What a member is to have that has a score; `None` where it is equal to that.
-fn changed<'a>(score: Option<f64>, new: f64) -> Option<Value<'a>> {
-    (score != Some(new)).then_some(Value::Score(new))
+/// What becomes of a score: it stays where it is equal to the new one.
+fn changed<'a>(score: Option<f64>, new: f64) -> Fate<'a> {
+    if score == Some(new) { Fate::Stays } else { Fate::Becomes(Value::Score(new)) }
 }
 
-fn zadd<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn zadd<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     let new = adding::lone_score(arg(args, 2))?;
     reply.integer(i64::from(value.is_none()));
     Ok(changed(value.and_then(Value::score), new))
 }
 
-fn zincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn zincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     let score = value.and_then(Value::score);
     let sum = sorted_sets::sum(score, adding::lone_score(arg(args, 2))?)?;
     reply_score(reply, Some(sum));
     Ok(changed(score, sum))
 }
 
-fn zscore<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn zscore<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply_score(reply, value.and_then(Value::score));
-    Ok(None)
+    Ok(Fate::Stays)
 }

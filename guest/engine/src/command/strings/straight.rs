@@ -2,7 +2,7 @@
 
 use super::numbers;
 use crate::command::options::integer;
-use crate::command::straight::{self, On, Straight, arg, last};
+use crate::command::straight::{self, Fate, On, Straight, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
@@ -19,14 +19,14 @@ pub(super) const SETNX: Straight = Straight::on_string(3, straight::put_new);
 /// Without options.
 pub(super) const SET: Straight = Straight { args: 3, on: On::String { ends_expiry: true, run: set } };
 
-fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Fate<'a>> {
     let mut room = itoa::Buffer::new();
     let sum = strings::sum(value.map(|value| value.bytes(&mut room)), increment)?;
     reply.integer(sum);
-    Ok(Some(Value::Number(sum)))
+    Ok(Fate::Becomes(Value::Number(sum)))
 }
 
-fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Option<Value<'a>>> {
+fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.ok();
-    Ok(Some(Value::Bytes(last(args))))
+    Ok(Fate::Becomes(Value::Bytes(last(args))))
 }

@@ -1,10 +1,12 @@
 //! What is under the keys of a group, and what its members are, as the calls so far have left them.
 
 use super::plan::{Plan, Step};
+use crate::command::straight::{Fate, On};
 use crate::db::Versions;
 use crate::error::{Result, texts};
 use crate::layout::Kind;
 use crate::layout::expiry::ExpiryRules;
+use crate::layout::lists::End;
 use crate::layout::ranks::MEMBERS_BEFORE_A_TREE;
 use crate::layout::straight::{Head, StraightRecords, Under, Value};
 
@@ -20,6 +22,35 @@ pub struct Held<'v> {
     pub is_touched: bool,
     /// The head of a collection is not as the store has it.
     pub has_other_head: bool,
+    /// What the calls will do to it.
+    to_do: ToDo,
+    /// How many elements [`Held::next_popped`] has told.
+    popped: u64,
+}
+
+/// How many members or elements calls add, and take away, at most; and at which ends of a list.
+#[derive(Default)]
+struct ToDo {
+    adds: u64,
+    removals: u64,
+    pushes_at: Ends,
+    pops_at: Ends,
+}
+
+/// Some ends of a list.
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    head: bool,
+    tail: bool,
+}
+
+impl Ends {
+    const fn add(&mut self, end: End) {
+        match end {
+            End::Head => self.head = true,
+            End::Tail => self.tail = true,
+        }
+    }
 }
 
 /// See [`Held`].
@@ -51,10 +82,10 @@ impl<'v> Held<'v> {
                 };
             }
         }
-        Some(Self { stored, expire_at_ms, kind: None, body, is_touched: false, has_other_head: false })
+        Some(Self { stored, expire_at_ms, kind: None, body, is_touched: false, has_other_head: false, to_do: ToDo::default(), popped: 0 })
     }
 
-    /// Whether a call can go straight: what it looks for is here, or nothing is, and it does not concern a tree of ranks.
+    /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, and it does not concern a tree of ranks.
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
         let kind = step.straight.kind();
         let (is_right, has_tree, count) = match &self.body {
@@ -64,7 +95,35 @@ impl<'v> Held<'v> {
         };
         let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
         let may_have_a_tree = kind == Kind::SortedSet && (has_tree || count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE);
+        if step.writes {
+            let times = u64::try_from(step.times).unwrap_or(u64::MAX);
+            let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
+            *sum = sum.saturating_add(times);
+            match step.straight.on {
+                On::End(end) => self.to_do.pushes_at.add(end),
+                On::From(end) => self.to_do.pops_at.add(end),
+                On::String { .. } | On::Member { .. } => {}
+            }
+        }
         is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind
+    }
+
+    /// Whether all that the calls take away is simple: the collection does not come back behind its last member, it loses no expiry, and what is popped
+    /// is what the store has.
+    pub fn loses_simply(&self) -> bool {
+        let ToDo { adds, removals, pushes_at, pops_at } = self.to_do;
+        let stays = removals < self.head().map_or(0, |head| head.count);
+        let are_apart = !(pops_at.head && (pops_at.tail || pushes_at.head) || pops_at.tail && pushes_at.tail);
+        removals == 0 || are_apart && (stays || adds == 0 && self.expire_at_ms.is_none())
+    }
+
+    /// The index of the next element that is popped of the list that the store has; `None` where there is none.
+    pub fn next_popped(&mut self, end: End) -> Option<u64> {
+        let &Head { first, count, .. } = self.head()?;
+        let rank = self.popped;
+        let behind = count.checked_sub(rank)?.checked_sub(1)?;
+        self.popped += 1;
+        Some(first.saturating_add(if end == End::Head { rank } else { behind }))
     }
 
     /// Whether the record of the head is as the store has it.
@@ -79,6 +138,10 @@ impl<'v> Held<'v> {
     /// The head of the collection under the key.
     pub const fn head(&self) -> Option<&Head> {
         if let Body::Collection(head) = &self.body { Some(head) } else { None }
+    }
+
+    pub const fn head_mut(&mut self) -> Option<&mut Head> {
+        if let Body::Collection(head) = &mut self.body { Some(head) } else { None }
     }
 
     /// As [`Held::head`], of a new one where there is nothing.
@@ -107,8 +170,13 @@ impl<'v> Part<'v> {
         Self { stored, value: stored }
     }
 
-    /// What is to be put; `None` where it is as the store has it.
-    pub fn changed(&self) -> Option<Value<'v>> {
-        self.value.filter(|value| self.stored.is_none_or(|stored| !value.is_stored_as(stored)))
+    /// What becomes of its record.
+    pub fn fate(&self) -> Fate<'v> {
+        match (self.stored, self.value) {
+            (Some(stored), Some(value)) if value.is_stored_as(stored) => Fate::Stays,
+            (_, Some(value)) => Fate::Becomes(value),
+            (Some(_), None) => Fate::Goes,
+            (None, None) => Fate::Stays,
+        }
     }
 }

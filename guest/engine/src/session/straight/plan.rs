@@ -1,5 +1,6 @@
 //! What a group that may go straight consists of: its calls, their keys, and the members that they name.
 
+use super::held::Held;
 use crate::arena;
 use crate::command::straight::{On, Straight, arg};
 use crate::command::{Run, Ways};
@@ -32,6 +33,10 @@ pub struct Plan<'j> {
     pub has_collections: bool,
     /// Some of them name fields or members.
     pub has_members: bool,
+    /// Some of them take elements from lists.
+    pub pops: bool,
+    /// Some of them take members or elements away.
+    pub removes: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
 }
@@ -88,6 +93,8 @@ impl<'j> Plan<'j> {
             may_be_waited_for: false,
             has_collections: false,
             has_members: false,
+            pops: false,
+            removes: false,
             longest: 0,
         };
         // They would write the head of their key once, too; but a row may be long.
@@ -109,9 +116,11 @@ impl<'j> Plan<'j> {
             plan.calls += times;
             plan.writes |= writes;
             plan.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });
-            plan.may_be_waited_for |= writes && matches!(straight.kind(), Kind::List | Kind::SortedSet);
+            plan.may_be_waited_for |= writes && !straight.removes() && matches!(straight.kind(), Kind::List | Kind::SortedSet);
             plan.has_collections |= straight.kind() != Kind::String;
             plan.has_members |= matches!(straight.on, On::Member { .. });
+            plan.pops |= matches!(straight.on, On::From(_));
+            plan.removes |= straight.removes();
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
             plan.longest = plan.longest.max(bytes);
             if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
@@ -184,6 +193,8 @@ fn position(writes: bool, key: usize, transaction: &Transaction<'_>) -> usize {
 
 /// A field or a member that calls of a group name: the position of the key, and the name.
 pub type Member<'j> = (u32, &'j [u8]);
+/// An element that calls of a group pop: the position of the key, and the index.
+pub type Popped = (u32, u64);
 
 impl<'j> Plan<'j> {
     /// The members that the calls name, each once; tells the calls their numbers.
@@ -197,5 +208,19 @@ impl<'j> Plan<'j> {
             }
         }
         members.into_list()
+    }
+
+    /// The elements that the calls pop, in their order.
+    #[inline(never)]
+    pub fn find_popped(&self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Few<Popped> {
+        let mut popped = Few::new();
+        for step in &self.steps {
+            let On::From(end) = step.straight.on else { continue };
+            let position = self.position(step, transaction);
+            let Some(list) = held.get_mut(position) else { continue };
+            let position = u32::try_from(position).unwrap_or(u32::MAX);
+            popped.extend((0..step.times).map_while(|_| list.next_popped(end)).map(|index| (position, index)));
+        }
+        popped
     }
 }

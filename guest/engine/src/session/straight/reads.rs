@@ -1,0 +1,114 @@
+//! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops.
+
+use super::held::{Held, Part};
+use super::plan::{Member, Plan, Popped};
+use crate::arena;
+use crate::error::Result;
+use crate::few::Few;
+use crate::layout::expiry::ExpiryRules;
+use crate::layout::straight::{PREFIX_BYTES, StraightRecords};
+use crate::store::Keyspace;
+use crate::transaction::{Found, Transaction};
+
+/// What has been read of collections.
+#[derive(Default)]
+pub struct Parts<'v> {
+    /// Of the members that calls name, in the order of their numbers.
+    pub members: Few<Part<'v>>,
+    /// The elements that calls pop, in their order.
+    pub popped: Few<&'v [u8]>,
+}
+
+/// Reads what is under the keys of a group. Returns how many keys these are, too.
+#[inline(never)]
+pub fn read_heads(heads: Keyspace, transaction: &mut Transaction<'_>, plan: &Plan<'_>, lock_keys: &[u8]) -> Result<(Found, usize)> {
+    if plan.writes {
+        return Ok((transaction.read_at_lock_keys(heads)?, transaction.lock_keys().len()));
+    }
+    let keys: Few<(Keyspace, &[u8])> = plan.each_of(lock_keys).map(|key| (heads, key)).collect();
+    Ok((transaction.read_straight(&keys)?, keys.len()))
+}
+
+/// What is under the keys; fewer than these where one of them cannot go straight.
+#[inline(never)]
+pub fn hold<'v>(
+    found: &'v Found,
+    keys: usize,
+    records: &dyn StraightRecords,
+    plan: &Plan<'_>,
+    (rules, now_ms): (ExpiryRules, u64),
+) -> Result<Few<Held<'v>>> {
+    let mut held = Few::with_capacity(keys);
+    found.for_each(keys, |record| {
+        if let Some(under) = Held::of(record, records, plan, rules, now_ms) {
+            held.push(under);
+        }
+    })?;
+    Ok(held)
+}
+
+/// Whether all calls of a group can go straight, by what is under their keys.
+#[inline(never)]
+pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transaction: &Transaction<'_>) -> bool {
+    held.len() == keys
+        && (!plan.writes || plan.fits(transaction.limits()))
+        && plan.steps.iter().all(|step| held.get_mut(plan.position(step, transaction)).is_some_and(|held| held.takes(step, plan)))
+        && (!plan.removes || held.iter().all(Held::loses_simply))
+}
+
+/// Reads the members that the calls of a group name, and the elements that they pop; `None` where they cannot go straight. `found` is where their records are kept.
+#[inline(never)]
+pub fn read_parts<'v>(
+    records: &dyn StraightRecords,
+    transaction: &mut Transaction<'_>,
+    members: &[Member<'_>],
+    popped: &[Popped],
+    held: &[Held<'_>],
+    found: &'v mut Option<Found>,
+) -> Result<Option<Parts<'v>>> {
+    let head = |position: u32| held.get(usize::try_from(position).ok()?).and_then(Held::head);
+    let in_collections = || members.iter().filter_map(|&(position, name)| head(position).map(|head| (head, name)));
+    let indexes = || popped.iter().filter_map(|&(position, index)| Some((head(position)?, records.index(index))));
+    let element_bytes = PREFIX_BYTES + size_of::<u64>();
+    let length = members.iter().map(|(_, name)| PREFIX_BYTES + name.len()).sum::<usize>() + popped.len() * element_bytes;
+    let bytes = arena::bytes(length, |bytes| {
+        for (head, name) in in_collections() {
+            bytes.extend_from_slice(&records.prefix(head.version));
+            bytes.extend_from_slice(name);
+        }
+        for (head, index) in indexes() {
+            bytes.extend_from_slice(&records.prefix(head.version));
+            bytes.extend_from_slice(&index);
+        }
+    });
+    let (mut rest, keyspace) = (bytes.as_ref(), records.keyspaces().parts);
+    let mut keys: Few<(Keyspace, &[u8])> = Few::with_capacity(members.len() + popped.len());
+    keys.extend(in_collections().filter_map(|(_, name)| Some((keyspace, rest.split_off(..PREFIX_BYTES + name.len())?))));
+    keys.extend(rest.chunks_exact(element_bytes).map(|key| (keyspace, key)));
+    let mut parts: Few<Part<'_>> = Few::with_capacity(members.len());
+    let mut elements = Few::with_capacity(popped.len());
+    if keys.is_empty() {
+        parts.extend(members.iter().map(|_| Part::default()));
+        return Ok(Some(Parts { members: parts, popped: elements }));
+    }
+    let mut are_known = true;
+    let mut next = members.iter().map(|&(position, _)| head(position));
+    let found = found.insert(transaction.read_straight(&keys)?);
+    found.for_each(keys.len(), |record| {
+        // The members of what is not there have no records.
+        for head in next.by_ref() {
+            let Some(head) = head else {
+                parts.push(Part::default());
+                continue;
+            };
+            let value = record.and_then(|record| records.read_part(head.kind, record));
+            are_known &= record.is_none() || value.is_some();
+            parts.push(Part::of(value));
+            return;
+        }
+        are_known &= record.is_some();
+        elements.extend(record);
+    })?;
+    parts.extend(next.map(|_| Part::default()));
+    Ok(are_known.then_some(Parts { members: parts, popped: elements }))
+}

@@ -1,0 +1,201 @@
+//! A group that goes straight while its calls run: what they have been told, and what is to be put of what they have left.
+
+use super::held::{Body, Held};
+use super::plan::{Member, Plan, Popped, Step};
+use super::reads::Parts;
+use crate::command::reply_value;
+use crate::command::straight::{Fate, On, last};
+use crate::db::Versions;
+use crate::error::{Error, Result, texts};
+use crate::few::Few;
+use crate::layout::Kind;
+use crate::layout::lists::{End, pushed};
+use crate::layout::straight::{Head, Keyspaces, StraightRecords, Value};
+use crate::resp::reply::Reply;
+use crate::session::Server;
+use crate::session::run::{Done, Pending, Product};
+use crate::store::StoreError;
+use crate::transaction::Transaction;
+
+/// An element to put: the position of the list's key, the index, and the element.
+type Element<'j> = (u32, u64, &'j [u8]);
+
+/// The state of a group while its calls run.
+pub struct State<'v> {
+    pub held: Few<Held<'v>>,
+    pub parts: Parts<'v>,
+    /// What calls push.
+    pub elements: Vec<Element<'v>>,
+    /// How many elements they have popped.
+    pub pops: usize,
+}
+
+impl<'v> State<'v> {
+    /// Runs the calls of a group in their order, as far as should be committed at once. Returns how many changes these are, at most, and of how many
+    /// bytes, about.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments, reason = "what calls look at, and where what comes of them goes")]
+    pub fn run_all<'j: 'v>(
+        &mut self,
+        plan: &Plan<'j>,
+        transaction: &Transaction<'_>,
+        records: &dyn StraightRecords,
+        versions: &mut Versions,
+        server: &mut Server,
+        done: &mut Vec<Done>,
+        reply: &mut Reply,
+    ) -> Result<(usize, usize)> {
+        let pending = Pending::within(transaction.limits());
+        let (mut ops, mut bytes) = (0_usize, 0_usize);
+        for step in &plan.steps {
+            let start = reply.len();
+            let position = plan.position(step, transaction);
+            for _ in 0..step.times {
+                reply.set_protocol(step.call.protocol);
+                let start = reply.len();
+                match self.run(step, position, records, versions, server.settings.max_string_bytes, reply) {
+                    Ok(()) => {}
+                    Err(error @ Error::OutOfVersions) => return Err(error),
+                    Err(error) => {
+                        reply.truncate(start);
+                        server.error(reply, &error);
+                    }
+                }
+            }
+            if step.writes {
+                ops = ops.saturating_add(step.times.saturating_mul(step.most_ops()));
+                bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes()));
+            }
+            done.push(Done { product: Product::Reply(start..reply.len()), messages: Vec::new() });
+            if pending.is_exceeded_by(ops, bytes) {
+                break;
+            }
+        }
+        Ok((ops, bytes))
+    }
+
+    /// Runs a call. `position` is that of its key.
+    fn run(
+        &mut self,
+        step: &Step<'v>,
+        position: usize,
+        records: &dyn StraightRecords,
+        versions: &mut Versions,
+        max_string_bytes: usize,
+        reply: &mut Reply,
+    ) -> Result<()> {
+        let args = step.call.args.as_slice();
+        let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
+        match step.straight.on {
+            On::String { run, .. } => {
+                let value = if let Body::String(value) = held.body { Some(value) } else { None };
+                let Fate::Becomes(new) = run(args, value, reply)? else { return Ok(()) };
+                if new.bytes(&mut itoa::Buffer::new()).len() > max_string_bytes {
+                    return Err(texts::STRING_TOO_LONG);
+                }
+                (held.body, held.is_touched) = (Body::String(new), true);
+            }
+            On::Member { kind, run, .. } => {
+                let Some(part) = self.parts.members.get_mut(step.member) else { return Err(StoreError::ReadOnly.into()) };
+                let new = match run(args, part.value, reply)? {
+                    Fate::Stays => return Ok(()),
+                    Fate::Becomes(new) => Some(new),
+                    Fate::Goes => None,
+                };
+                let head = held.head_or_new(kind, records, versions)?;
+                let count = head.count.saturating_add(u64::from(new.is_some())).saturating_sub(u64::from(part.value.is_some()));
+                let is_other = std::mem::replace(&mut head.count, count) != count;
+                held.has_other_head |= is_other;
+                (part.value, held.is_touched) = (new, true);
+            }
+            On::End(end) => {
+                let head = held.head_or_new(Kind::List, records, versions)?;
+                let (index, first) = pushed(head.first, head.count, end)?;
+                (head.first, head.count) = (first, head.count.saturating_add(1));
+                reply.length(head.count);
+                (held.is_touched, held.has_other_head) = (true, true);
+                self.elements.push((u32::try_from(position).unwrap_or(u32::MAX), index, last(args)));
+            }
+            On::From(end) => {
+                let Some(head) = held.head_mut().filter(|head| head.count > 0) else {
+                    reply_value(reply, None);
+                    return Ok(());
+                };
+                let Some(element) = self.parts.popped.get(self.pops) else { return Err(StoreError::ReadOnly.into()) };
+                reply_value(reply, Some(element));
+                head.count -= 1;
+                if end == End::Head {
+                    head.first = head.first.saturating_add(1);
+                }
+                self.pops += 1;
+                (held.is_touched, held.has_other_head) = (true, true);
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&self, position: u32) -> Option<&Head> {
+        self.held.get(usize::try_from(position).ok()?).and_then(Held::head)
+    }
+
+    /// Puts what has changed.
+    #[inline(never)]
+    pub fn put(
+        &self,
+        records: &dyn StraightRecords,
+        transaction: &mut Transaction<'_>,
+        members: &[Member<'_>],
+        popped: &[Popped],
+    ) -> Result<()> {
+        let Keyspaces { heads, parts, scores } = records.keyspaces();
+        for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
+            transaction.touch_at(position);
+            if held.is_as_stored() {
+                continue;
+            }
+            if held.head().is_some_and(|head| head.count == 0) {
+                transaction.delete_at_lock_key(heads, position)?;
+                continue;
+            }
+            transaction.put_at_lock_key(heads, position, |record| match &held.body {
+                Body::Nothing => {}
+                Body::String(value) => records.write_string(record, held.expire_at_ms, value.bytes(&mut itoa::Buffer::new())),
+                Body::Collection(head) => records.write_collection(record, held.expire_at_ms, *head),
+            })?;
+        }
+        for (part, &(position, name)) in self.parts.members.iter().zip(members) {
+            let Some(&Head { kind, version, .. }) = self.head(position) else { continue };
+            let prefix = records.prefix(version);
+            let new = match part.fate() {
+                Fate::Stays => continue,
+                Fate::Becomes(new) => new,
+                Fate::Goes => {
+                    transaction.delete_straight(parts, [&prefix, name])?;
+                    if let Some(score) = part.stored.and_then(Value::score) {
+                        transaction.delete_straight(scores, [&prefix, &records.ordered(score), name])?;
+                    }
+                    continue;
+                }
+            };
+            transaction.put_straight(parts, [&prefix, name], |record| records.write_part(kind, record, new))?;
+            if let Value::Score(score) = new {
+                let (old, score_at) = (part.stored.and_then(Value::score).map(|old| records.ordered(old)), records.ordered(score));
+                // Zeros of either sign are at one place.
+                if let Some(old) = old.filter(|old| *old != score_at) {
+                    transaction.delete_straight(scores, [&prefix, &old, name])?;
+                }
+                transaction.put_straight(scores, [&prefix, &score_at, name], |record| records.write_score(record, score))?;
+            }
+        }
+        for &(position, index) in popped.iter().take(self.pops) {
+            let Some(&Head { version, .. }) = self.head(position) else { continue };
+            transaction.delete_straight(parts, [&records.prefix(version), &records.index(index)])?;
+        }
+        for &(position, index, element) in &self.elements {
+            let Some(&Head { version, .. }) = self.head(position) else { continue };
+            let key = [records.prefix(version), records.index(index)];
+            transaction.put_straight(parts, [key.as_flattened()], |record| record.extend_from_slice(element))?;
+        }
+        Ok(())
+    }
+}
