@@ -16,8 +16,8 @@ pub fn are_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.last_chunk::<8>() == other.last_chunk::<8>() && one == other
 }
 
-/// Things that have a number and a name, each of them once. So few that it does no harm where all names share a place: then each is compared with all
-/// before it.
+/// Things that have a number and a name, each of them once. They are to be few, as the jobs of a group are, and their names short: whoever chooses names
+/// can have all of them share a place, where each is compared with all before it.
 pub struct Distinct<'n> {
     list: Few<(u32, &'n [u8])>,
     /// The positions of all of them, where they are several: each at its place, or the next one that was free.

@@ -198,6 +198,55 @@ fn a_score_that_changes_its_sign_at_zero_keeps_its_record() {
     assert_eq!(client.run("ZRANGE z 0 -1 WITHSCORES"), "*2 $1 a $2 -0");
 }
 
+/// Whether pipelines leave and reply the same, whether somebody listens or not, behind `before`.
+fn is_the_same(before: &[&str], pipeline: &[&str], limits: Limits) {
+    let pipelines: Pipelines = [before, pipeline].map(|pipeline| (pipeline.iter().map(|&command| command.to_owned()).collect(), 0)).into();
+    let [straight, otherwise] = [false, true].map(|are_heard| run(&pipelines, limits, 0, false, are_heard));
+    assert_eq!(straight.0, otherwise.0, "{pipeline:?} behind {before:?}");
+    assert_eq!(straight.1.contents(), otherwise.1.contents(), "{pipeline:?} behind {before:?}");
+}
+
+#[test]
+fn what_is_taken_away_is_as_otherwise_at_the_last_member_with_an_expiry_and_at_either_end() {
+    let lists =
+        ["RPUSH l a b c d e", "RPUSH one a", "RPUSH short a", "EXPIRE short 100", "SET x 1", "RPUSH long a b c d e", "EXPIRE long 100"];
+    let others = ["HSET h f 1 g 2", "HSET last f 1", "SADD m a", "ZADD z 0 a 5 b", "ZADD only -0 a", "SET x 1"];
+    let few = Limits { max_batch_ops: 4, ..Limits::NONE };
+    for limits in [Limits::NONE, few] {
+        is_the_same(&lists, &["LPUSH l p", "RPOP l", "LPUSH l q", "RPOP l", "GET x", "RPOP l"], limits);
+        is_the_same(&lists, &["RPUSH l p", "LPOP l", "RPUSH l q", "LPOP l", "GET x", "LPOP l"], limits);
+        is_the_same(&lists, &["LPUSH l p", "LPOP l", "LPUSH l q", "RPOP l"], limits);
+        is_the_same(&lists, &["LPOP l", "RPOP l", "GET x", "LPOP l", "LPOP l", "LPOP l", "GET x", "LPOP l"], limits);
+        is_the_same(&lists, &["GET x", "LPOP l", "LPOP l", "LPOP l", "GET x", "LPOP l", "LPOP l", "LPOP l"], limits);
+        is_the_same(&lists, &["LPOP one", "GET x", "LPOP one", "LPOP none"], limits);
+        is_the_same(&lists, &["LPOP one", "RPUSH one b", "LPOP one", "RPUSH one c"], limits);
+        is_the_same(&lists, &["LPOP short", "GET x", "RPOP long", "LPUSH long p", "GET x", "RPOP long"], limits);
+        is_the_same(&others, &["HDEL h f", "HDEL h f", "HDEL h none", "HDEL last f", "HGET last f", "HDEL absent f"], limits);
+        is_the_same(&others, &["HDEL h f", "HSET h f 3", "HDEL last f", "HSET last g 3", "HDEL absent f", "HSET absent f 1"], limits);
+        is_the_same(&others, &["SREM m a", "SREM m a", "SISMEMBER m a", "SADD new a", "GET x"], limits);
+        is_the_same(&others, &["ZREM z a", "SET x 2", "ZADD z -0 a", "SET x 3", "ZREM z b", "ZADD z 5 b"], limits);
+        is_the_same(&others, &["ZREM only a", "ZSCORE only a", "GET x"], limits);
+    }
+}
+
+#[test]
+fn what_is_taken_away_goes_straight() {
+    let mut measured = Measured::on(MemoryStore::new());
+    measured.client.run("RPUSH l a b c d e");
+    measured.client.run("HSET h f 1 g 2");
+    measured.client.run("SADD m a b");
+    measured.client.run("ZADD z 1 a 2 b");
+    let straight = "LPOP l\r\nHDEL h f\r\nSREM m a\r\nZREM z a\r\nRPUSH l f";
+    let (cost, told) = measured.cost_of(straight);
+    assert_eq!(told, "$1 a :1 :1 :1 :5");
+    // The heads, then the members and the element; heads and the element that is pushed are put.
+    assert_eq!((cost.store_calls, cost.records_read, cost.puts), (4, 8, 5));
+    let allocations = cost.allocations;
+    // One command that does not go straight.
+    let (cost, _) = measured.cost_of("LPOP l\r\nHDEL h g x\r\nSREM m b\r\nZREM z b\r\nRPUSH l g");
+    assert!(cost.allocations > 2 * allocations, "{} and {allocations}", cost.allocations);
+}
+
 #[test]
 fn what_is_named_again_and_again_is_read_once() {
     let mut measured = Measured::on(MemoryStore::new());

@@ -41,12 +41,12 @@ pub const COMMANDS: &[Command] = &[
         .row("lpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the first elements.", lpop)
         .naming(Parts::End(End::Head))
         .in_rows(lpop_row)
-        .straight(Straight::from_end(End::Head)),
+        .straight(Straight::popping_from(End::Head)),
     Group::List.row("lpos", -3, READ, "6.0.6", "Returns the positions of an element.", lpos),
     Group::List
         .row("lpush", -3, FAST_WRITE, "1.0.0", "Puts elements before the first one.", lpush)
         .in_rows(lpush_row)
-        .straight(Straight::on_end(End::Head)),
+        .straight(Straight::pushing_at(End::Head)),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
     Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange),
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
@@ -56,14 +56,14 @@ pub const COMMANDS: &[Command] = &[
         .row("rpop", -2, FAST_REMOVAL, "1.0.0", "Removes and returns the last elements.", rpop)
         .naming(Parts::End(End::Tail))
         .in_rows(rpop_row)
-        .straight(Straight::from_end(End::Tail)),
+        .straight(Straight::popping_from(End::Tail)),
     Group::List
         .row("rpoplpush", 3, WRITE, "1.2.0", "Moves the last element of a list before the first one of another.", rpoplpush)
         .with_keys(SOURCE_AND_DESTINATION),
     Group::List
         .row("rpush", -3, FAST_WRITE, "1.0.0", "Puts elements behind the last one.", rpush)
         .in_rows(rpush_row)
-        .straight(Straight::on_end(End::Tail)),
+        .straight(Straight::pushing_at(End::Tail)),
     Group::List.row("rpushx", -3, FAST_WRITE, "2.2.0", "Puts elements behind the last one of a list that exists.", rpushx),
 ];
 

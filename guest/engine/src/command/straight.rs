@@ -1,5 +1,5 @@
-//! What commands do that look at one value, and at most put another in its place: a string, a field, a member, or one element more. All that such a
-//! command needs to know is the value, and all that becomes of it is a value. Groups of such calls need no transaction that sees its own changes, and
+//! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end of a
+//! list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no transaction that sees its own changes, and
 //! no savepoints (`session/straight`).
 
 use super::options::length;
@@ -42,9 +42,9 @@ pub enum On {
         run: StraightHandler,
     },
     /// An end of the list under the key: it puts its last argument there, and replies how many elements there are.
-    End(End),
+    Push(End),
     /// An end of the list under the key: it takes an element from there, and replies it.
-    From(End),
+    Pop(End),
 }
 
 /// What becomes of a value.
@@ -83,20 +83,20 @@ impl Straight {
 
     /// A command that puts one element at an end of a list.
     #[must_use]
-    pub const fn on_end(end: End) -> Self {
-        Self { args: 3, on: On::End(end) }
+    pub const fn pushing_at(end: End) -> Self {
+        Self { args: 3, on: On::Push(end) }
     }
 
     /// A command that takes one element from an end of a list.
     #[must_use]
-    pub const fn from_end(end: End) -> Self {
-        Self { args: 2, on: On::From(end) }
+    pub const fn popping_from(end: End) -> Self {
+        Self { args: 2, on: On::Pop(end) }
     }
 
     /// Whether it takes members or elements away, and adds none.
     #[must_use]
     pub const fn removes(&self) -> bool {
-        matches!(self.on, On::Member { removes: true, .. } | On::From(_))
+        matches!(self.on, On::Member { removes: true, .. } | On::Pop(_))
     }
 
     /// The kind of what is under the key.
@@ -105,7 +105,7 @@ impl Straight {
         match self.on {
             On::String { .. } => Kind::String,
             On::Member { kind, .. } => kind,
-            On::End(_) | On::From(_) => Kind::List,
+            On::Push(_) | On::Pop(_) => Kind::List,
         }
     }
 }

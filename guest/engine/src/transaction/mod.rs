@@ -102,12 +102,6 @@ impl Memory {
         Self { seed, overlay: Overlay::seeded(seed), ..Self::default() }
     }
 
-    /// What hashes depend on.
-    #[must_use]
-    pub const fn seed(&self) -> u64 {
-        self.seed
-    }
-
     /// Forgets the contents, and the room that hardly any transaction needs.
     fn clear(&mut self) {
         if self.overlay.room().max(self.changed.capacity()).max(self.heads.room()) > MAX_KEPT_ROOM {

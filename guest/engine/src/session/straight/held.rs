@@ -20,12 +20,12 @@ pub struct Held<'v> {
     pub body: Body<'v>,
     /// What belongs to the key has changed.
     pub is_touched: bool,
-    /// The head of a collection is not as the store has it.
+    /// The head of a collection is not as the store has it, or was not meanwhile.
     pub has_other_head: bool,
     /// What the calls will do to it.
     to_do: ToDo,
     /// How many elements [`Held::next_popped`] has told.
-    popped: u64,
+    planned_pops: u64,
 }
 
 /// How many members or elements calls add, and take away, at most; and at which ends of a list.
@@ -82,10 +82,20 @@ impl<'v> Held<'v> {
                 };
             }
         }
-        Some(Self { stored, expire_at_ms, kind: None, body, is_touched: false, has_other_head: false, to_do: ToDo::default(), popped: 0 })
+        Some(Self {
+            stored,
+            expire_at_ms,
+            kind: None,
+            body,
+            is_touched: false,
+            has_other_head: false,
+            to_do: ToDo::default(),
+            planned_pops: 0,
+        })
     }
 
     /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, and it does not concern a tree of ranks.
+    /// What it will do is noted for [`Held::loses_simply`].
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
         let kind = step.straight.kind();
         let (is_right, has_tree, count) = match &self.body {
@@ -94,21 +104,22 @@ impl<'v> Held<'v> {
             Body::Collection(head) => (head.kind == kind, head.has_tree, head.count),
         };
         let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
-        let may_have_a_tree = kind == Kind::SortedSet && (has_tree || count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE);
+        let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
+        let may_have_a_tree = kind == Kind::SortedSet && (has_tree || may_get_a_tree);
         if step.writes {
             let times = u64::try_from(step.times).unwrap_or(u64::MAX);
             let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
             *sum = sum.saturating_add(times);
             match step.straight.on {
-                On::End(end) => self.to_do.pushes_at.add(end),
-                On::From(end) => self.to_do.pops_at.add(end),
+                On::Push(end) => self.to_do.pushes_at.add(end),
+                On::Pop(end) => self.to_do.pops_at.add(end),
                 On::String { .. } | On::Member { .. } => {}
             }
         }
         is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind
     }
 
-    /// Whether all that the calls take away is simple: the collection does not come back behind its last member, it loses no expiry, and what is popped
+    /// Whether all that the calls take away, which [`Held::takes`] has been asked for, is simple: the collection does not come back behind its last member, it loses no expiry, and what is popped
     /// is what the store has.
     pub fn loses_simply(&self) -> bool {
         let ToDo { adds, removals, pushes_at, pops_at } = self.to_do;
@@ -120,9 +131,9 @@ impl<'v> Held<'v> {
     /// The index of the next element that is popped of the list that the store has; `None` where there is none.
     pub fn next_popped(&mut self, end: End) -> Option<u64> {
         let &Head { first, count, .. } = self.head()?;
-        let rank = self.popped;
+        let rank = self.planned_pops;
         let behind = count.checked_sub(rank)?.checked_sub(1)?;
-        self.popped += 1;
+        self.planned_pops += 1;
         Some(first.saturating_add(if end == End::Head { rank } else { behind }))
     }
 

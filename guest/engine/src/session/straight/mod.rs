@@ -1,10 +1,10 @@
-//! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place](crate::command::straight). The heads of
-//! all keys are read in one call, the fields, members and elements in another, each once; the commands run on what was read and on what those before them
-//! have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: nobody scans, no call is taken back, and names are compared
-//! once, when the group is planned.
+//! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place or take it away](crate::command::straight).
+//! The heads of all keys are read in one call, the fields, members and elements in another, each once; the commands run on what was read and on what those
+//! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: nobody scans, no call is taken
+//! back, and names are compared once, when the group is planned.
 //!
-//! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or somebody is told of events, the group runs as
-//! others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
+//! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or may lose its last member and get another one, or
+//! somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
 
 mod held;
 mod plan;
@@ -80,16 +80,17 @@ impl Engine {
             if plan.has_members {
                 members = plan.find_members(&transaction);
             }
-            if plan.pops {
+            if plan.has_pops {
                 popped = plan.find_popped(&transaction, &mut held);
             }
-            parts = match plan.has_members || plan.pops {
+            parts = match plan.has_members || plan.has_pops {
                 true => read_parts(records, &mut transaction, &members, &popped, &held, &mut found_parts)?,
                 false => Some(Parts::default()),
             };
         }
         let Some(parts) = parts else {
-            self.straight_rests = RESTS;
+            // What takes away is looked at anew: whether it is simple depends on how much there is.
+            self.straight_rests = if plan.has_removals { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
                 self.memory = Some(transaction.commit_and_recycle()?);
@@ -99,7 +100,7 @@ impl Engine {
             let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
             return Ok(Attempt::NotStraight(Some(transaction.park(records.keyspaces().heads, keys, found)?)));
         };
-        let mut state = State { held, parts, elements: Vec::new(), pops: 0 };
+        let mut state = State { held, parts, elements: Vec::new(), popped: 0 };
         let (ops, bytes) = state.run_all(&plan, &transaction, records, versions, server, done, reply)?;
         if plan.writes {
             transaction.expect_changes(ops, bytes);

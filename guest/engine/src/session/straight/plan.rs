@@ -18,6 +18,9 @@ use std::ops::Range;
 /// text of a number.
 const MOST_AROUND: usize = 64;
 
+/// Longer names do not go straight: what they are told apart by is looked for among [few](Distinct), all of which may have to be compared.
+const MOST_NAME_BYTES: usize = 1024;
+
 /// The calls of a group, and their keys.
 pub struct Plan<'j> {
     pub steps: Few<Step<'j>>,
@@ -34,9 +37,9 @@ pub struct Plan<'j> {
     /// Some of them name fields or members.
     pub has_members: bool,
     /// Some of them take elements from lists.
-    pub pops: bool,
+    pub has_pops: bool,
     /// Some of them take members or elements away.
-    pub removes: bool,
+    pub has_removals: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
 }
@@ -93,8 +96,8 @@ impl<'j> Plan<'j> {
             may_be_waited_for: false,
             has_collections: false,
             has_members: false,
-            pops: false,
-            removes: false,
+            has_pops: false,
+            has_removals: false,
             longest: 0,
         };
         // They would write the head of their key once, too; but a row may be long.
@@ -107,6 +110,10 @@ impl<'j> Plan<'j> {
             let Run::Data(_, Ways { straight: Some(straight), .. }) = &call.command.run else { return None };
             let name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
+            let member = if let On::Member { name, .. } = straight.on { arg(&call.args, name).len() } else { 0 };
+            if name.len().max(member) > MOST_NAME_BYTES {
+                return None;
+            }
             if plan.steps.is_empty() {
                 plan.steps.reserve_exact(jobs.len());
                 plan.keys.reserve_exact(jobs.len());
@@ -119,8 +126,8 @@ impl<'j> Plan<'j> {
             plan.may_be_waited_for |= writes && !straight.removes() && matches!(straight.kind(), Kind::List | Kind::SortedSet);
             plan.has_collections |= straight.kind() != Kind::String;
             plan.has_members |= matches!(straight.on, On::Member { .. });
-            plan.pops |= matches!(straight.on, On::From(_));
-            plan.removes |= straight.removes();
+            plan.has_pops |= matches!(straight.on, On::Pop(_));
+            plan.has_removals |= straight.removes();
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
             plan.longest = plan.longest.max(bytes);
             if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
@@ -215,7 +222,7 @@ impl<'j> Plan<'j> {
     pub fn find_popped(&self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Few<Popped> {
         let mut popped = Few::new();
         for step in &self.steps {
-            let On::From(end) = step.straight.on else { continue };
+            let On::Pop(end) = step.straight.on else { continue };
             let position = self.position(step, transaction);
             let Some(list) = held.get_mut(position) else { continue };
             let position = u32::try_from(position).unwrap_or(u32::MAX);

@@ -53,7 +53,7 @@ pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transac
     held.len() == keys
         && (!plan.writes || plan.fits(transaction.limits()))
         && plan.steps.iter().all(|step| held.get_mut(plan.position(step, transaction)).is_some_and(|held| held.takes(step, plan)))
-        && (!plan.removes || held.iter().all(Held::loses_simply))
+        && (!plan.has_removals || held.iter().all(Held::loses_simply))
 }
 
 /// Reads the members that the calls of a group name, and the elements that they pop; `None` where they cannot go straight. `found` is where their records are kept.

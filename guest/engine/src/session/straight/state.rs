@@ -26,8 +26,8 @@ pub struct State<'v> {
     pub parts: Parts<'v>,
     /// What calls push.
     pub elements: Vec<Element<'v>>,
-    /// How many elements they have popped.
-    pub pops: usize,
+    /// How many elements they have popped so far.
+    pub popped: usize,
 }
 
 impl<'v> State<'v> {
@@ -108,7 +108,7 @@ impl<'v> State<'v> {
                 held.has_other_head |= is_other;
                 (part.value, held.is_touched) = (new, true);
             }
-            On::End(end) => {
+            On::Push(end) => {
                 let head = held.head_or_new(Kind::List, records, versions)?;
                 let (index, first) = pushed(head.first, head.count, end)?;
                 (head.first, head.count) = (first, head.count.saturating_add(1));
@@ -116,18 +116,18 @@ impl<'v> State<'v> {
                 (held.is_touched, held.has_other_head) = (true, true);
                 self.elements.push((u32::try_from(position).unwrap_or(u32::MAX), index, last(args)));
             }
-            On::From(end) => {
+            On::Pop(end) => {
                 let Some(head) = held.head_mut().filter(|head| head.count > 0) else {
                     reply_value(reply, None);
                     return Ok(());
                 };
-                let Some(element) = self.parts.popped.get(self.pops) else { return Err(StoreError::ReadOnly.into()) };
+                let Some(element) = self.parts.popped.get(self.popped) else { return Err(StoreError::ReadOnly.into()) };
                 reply_value(reply, Some(element));
                 head.count -= 1;
                 if end == End::Head {
                     head.first = head.first.saturating_add(1);
                 }
-                self.pops += 1;
+                self.popped += 1;
                 (held.is_touched, held.has_other_head) = (true, true);
             }
         }
@@ -187,7 +187,7 @@ impl<'v> State<'v> {
                 transaction.put_straight(scores, [&prefix, &score_at, name], |record| records.write_score(record, score))?;
             }
         }
-        for &(position, index) in popped.iter().take(self.pops) {
+        for &(position, index) in popped.iter().take(self.popped) {
             let Some(&Head { version, .. }) = self.head(position) else { continue };
             transaction.delete_straight(parts, [&records.prefix(version), &records.index(index)])?;
         }
