@@ -4,7 +4,7 @@
 mod common;
 mod measured;
 
-use measured::workload::Operation;
+use measured::workload::{Operation, request};
 use measured::{Cost, Measured};
 use orbweaver_engine::store::MemoryStore;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -43,7 +43,7 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         (Operation::HGetAll, (4, 101, 0, 0), 3 + PIPELINE, 10, 173),
         (Operation::LPush, (3, 1, 2, 0), 3, 6, 8),
         (Operation::LRange, (4, 101, 0, 0), 3 + PIPELINE, 9, 141),
-        (Operation::LPop, (4, 2, 1, 1), 4, 8, 44),
+        (Operation::LPop, (4, 2, 1, 1), 4, 5, 44),
         (Operation::SAdd, (4, 2, 2, 0), 4, 5, 12),
         (Operation::SIsMember, (4, 2, 0, 0), 4, 4, 11),
         (Operation::SMembers, (4, 101, 0, 0), 3 + PIPELINE, 10, 171),
@@ -63,4 +63,27 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         assert_eq!(cost.calls, calls, "{operation:?} in a pipeline");
         assert!(allocations <= most, "{operation:?} in a pipeline: {allocations} allocations");
     }
+    // What takes away goes straight, too: the heads are read, then the members and the element; and it allocates less than what does not.
+    let (cost, straight) = cost_of_removals(["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"]);
+    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (4, 8, 5, 5));
+    let (_, otherwise) = cost_of_removals(["LPOP l@", "HDEL h@ f x", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"]);
+    assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
+}
+
+/// As [`cost`], of requests that take something away from keys whose names end in `@`.
+fn cost_of_removals(commands: [&str; 5]) -> (Cost, usize) {
+    let once = || {
+        let mut measured = Measured::on(MemoryStore::new());
+        let [_, second] = ["1", "2"].map(|number| {
+            for command in ["RPUSH l@ a b c d e", "HSET h@ f 1 g 2", "SADD m@ a b", "ZADD z@ 1 a 2 b"] {
+                measured.client.run(&command.replace('@', number));
+            }
+            let requests = commands.map(|command| request(&command.replace('@', number))).concat();
+            let (cost, allocations, replies) = measured.cost_of_requests(requests.into());
+            assert_eq!(replies, b"$1\r\na\r\n:1\r\n:1\r\n:1\r\n:5\r\n");
+            (cost, allocations)
+        });
+        second
+    };
+    (0..3).map(|_| once()).min_by_key(|(_, allocations)| *allocations).unwrap()
 }

@@ -230,24 +230,6 @@ fn what_is_taken_away_is_as_otherwise_at_the_last_member_with_an_expiry_and_at_e
 }
 
 #[test]
-fn what_is_taken_away_goes_straight() {
-    let mut measured = Measured::on(MemoryStore::new());
-    measured.client.run("RPUSH l a b c d e");
-    measured.client.run("HSET h f 1 g 2");
-    measured.client.run("SADD m a b");
-    measured.client.run("ZADD z 1 a 2 b");
-    let straight = "LPOP l\r\nHDEL h f\r\nSREM m a\r\nZREM z a\r\nRPUSH l f";
-    let (cost, told) = measured.cost_of(straight);
-    assert_eq!(told, "$1 a :1 :1 :1 :5");
-    // The heads, then the members and the element; heads and the element that is pushed are put.
-    assert_eq!((cost.store_calls, cost.records_read, cost.puts), (4, 8, 5));
-    let allocations = cost.allocations;
-    // One command that does not go straight.
-    let (cost, _) = measured.cost_of("LPOP l\r\nHDEL h g x\r\nSREM m b\r\nZREM z b\r\nRPUSH l g");
-    assert!(cost.allocations > 2 * allocations, "{} and {allocations}", cost.allocations);
-}
-
-#[test]
 fn what_is_named_again_and_again_is_read_once() {
     let mut measured = Measured::on(MemoryStore::new());
     measured.client.run("MSET a one b three n 1 m 10");

@@ -4,6 +4,7 @@
 pub mod workload;
 
 use super::common::Client;
+use bytes::Bytes;
 use orbweaver_engine::layout::NAMES;
 pub use orbweaver_engine::store::counting::Cost;
 use orbweaver_engine::store::counting::{Around, Counter, Counting};
@@ -84,15 +85,20 @@ impl Measured {
 
     /// What `pipeline` requests of an operation in one call cost, and how often the engine allocates for them.
     pub fn cost_of_many(&mut self, operation: Operation, first: usize, pipeline: usize) -> (Cost, usize) {
-        let requests = operation.requests(first, pipeline);
+        let (cost, allocations, output) = self.cost_of_requests(operation.requests(first, pipeline));
+        assert!(output.first().is_some_and(|&byte| byte != b'-'), "{operation:?}: {}", output.escape_ascii());
+        (cost, allocations)
+    }
+
+    /// What requests in one call cost, how often the engine allocates for them, and their replies.
+    pub fn cost_of_requests(&mut self, requests: Bytes) -> (Cost, usize, Vec<u8>) {
         let _ = (self.counter.take(), self.in_the_store.allocations.take());
         self.in_the_store.is_left_out.set(true);
         let region = Region::new(&INSTRUMENTED_SYSTEM);
         let output = in_the_engine(|| self.client.exchange(requests));
         let all = allocations(&region);
         self.in_the_store.is_left_out.set(false);
-        assert!(output.first().is_some_and(|&byte| byte != b'-'), "{operation:?}: {}", output.escape_ascii());
-        (self.counter.take(), all - self.in_the_store.allocations.take())
+        (self.counter.take(), all - self.in_the_store.allocations.take(), output.to_vec())
     }
 }
 

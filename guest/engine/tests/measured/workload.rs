@@ -114,7 +114,7 @@ fn several(count: usize, element: impl Fn(usize) -> String) -> String {
     (0..count).map(|n| format!(" {}", element(n))).collect()
 }
 
-fn request(command: &str) -> String {
+pub fn request(command: &str) -> String {
     let words: Vec<&str> = command.split(' ').collect();
     let arguments: String = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
     format!("*{}\r\n{arguments}", words.len())
