@@ -1,6 +1,6 @@
-//! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end of a
-//! list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no transaction that sees its own changes, and
-//! no savepoints (`session/straight`).
+//! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
+//! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
+//! transaction that sees its own changes, and no savepoints (`session/straight`).
 
 use super::options::length;
 use super::reply_value;

@@ -84,9 +84,9 @@ pub struct Keyspaces {
 /// How many bytes the keys of the records of a collection have in common.
 pub const PREFIX_BYTES: usize = 8;
 
-/// See the module. All keyspaces are in byte order. Nothing beside the head and the records of members changes where a string is put in the
-/// place of another, or a member is put, as long as no expiry comes, goes or moves. A member that is taken away loses its records, and a key its head with
-/// the last one; where the key has neither an expiry nor a tree, that is all.
+/// See the module. All keyspaces are in byte order. Nothing beside the head and the records of members changes where a string is put in the place of
+/// another, or a member is put, as long as no expiry comes, goes or moves. A member that is taken away loses its records, and a key its head with the
+/// last one; where the key has neither an expiry nor a tree, that is all.
 pub trait StraightRecords {
     /// Where records are.
     fn keyspaces(&self) -> Keyspaces;

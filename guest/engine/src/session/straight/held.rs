@@ -119,8 +119,8 @@ impl<'v> Held<'v> {
         is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind
     }
 
-    /// Whether all that the calls take away, which [`Held::takes`] has been asked for, is simple: the collection does not come back behind its last member, it loses no expiry, and what is popped
-    /// is what the store has.
+    /// Whether all that the calls take away, which [`Held::takes`] has been asked for, is simple: the collection does not come back behind its last member,
+    /// it loses no expiry, and what is popped is what the store has.
     pub fn loses_simply(&self) -> bool {
         let ToDo { adds, removals, pushes_at, pops_at } = self.to_do;
         let stays = removals < self.head().map_or(0, |head| head.count);
