@@ -274,6 +274,8 @@ impl Engine {
 
     /// As [`Engine::exchange`], but commits once: what does not belong to the same group is not consumed. So a host whose instance is
     /// lost knows that nothing of the call has been written, or all of it.
+    // Large: it would be in the component twice.
+    #[inline(never)]
     pub fn exchange_once(&mut self, deliveries: &[Delivery]) -> Outcome {
         let now_ms = self.environment.now_us() / 1000;
         let mut answers = Answers::to(deliveries.iter().map(|delivery| delivery.connection));

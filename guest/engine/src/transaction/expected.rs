@@ -46,6 +46,8 @@ impl Expected {
 }
 
 /// Things in order and each once, and the number among them of each that was given.
+// Large, and called once a group.
+#[inline(never)]
 pub fn sort<T: Ord>(given: Vec<T>) -> (Vec<T>, Vec<usize>) {
     let mut by_name: Vec<(T, usize)> = given.into_iter().zip(0..).collect();
     by_name.sort_unstable();

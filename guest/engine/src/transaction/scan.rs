@@ -198,6 +198,8 @@ impl Transaction<'_> {
     }
 
     /// Moves on to the next record.
+    // Large, and called from several places.
+    #[inline(never)]
     fn step(&mut self, scan: &mut Scan) -> Result<Option<Place>, StoreError> {
         if !self.memory.overlay.touches(scan.keyspace) {
             let stored = self.next_stored(scan, None)?;
