@@ -167,6 +167,11 @@ impl<'v> Held<'v> {
     }
 }
 
+/// The head of the collection under the key at that position.
+pub fn head_at<'h>(held: &'h [Held<'_>], position: u32) -> Option<&'h Head> {
+    held.get(usize::try_from(position).ok()?).and_then(Held::head)
+}
+
 /// A field or a member.
 #[derive(Default)]
 pub struct Part<'v> {

@@ -74,7 +74,7 @@ impl Engine {
         let (found, keys) = read_heads(records.keyspaces().heads, &mut transaction, &plan, &lock_keys)?;
         let mut found_parts = None;
         let rules = layout.expiry_rules();
-        let mut held = hold(&found, keys, records, &plan, (rules, rules.clock(now_ms)))?;
+        let mut held = hold(&found, keys, records, &plan, rules, rules.clock(now_ms))?;
         let (mut members, mut popped, mut parts) = (Few::new(), Few::new(), None);
         if are_straight(&mut held, keys, &plan, &transaction) {
             if plan.has_members {
@@ -83,9 +83,10 @@ impl Engine {
             if plan.has_pops {
                 popped = plan.find_popped(&transaction, &mut held);
             }
-            parts = match plan.has_members || plan.has_pops {
-                true => read_parts(records, &mut transaction, &members, &popped, &held, &mut found_parts)?,
-                false => Some(Parts::default()),
+            parts = if plan.has_members || plan.has_pops {
+                read_parts(records, &mut transaction, &members, &popped, &held, &mut found_parts)?
+            } else {
+                Some(Parts::default())
             };
         }
         let Some(parts) = parts else {

@@ -1,4 +1,4 @@
-//! What a group that may go straight consists of: its calls, their keys, and the members that they name.
+//! What a group that may go straight consists of: its calls, their keys, the members that they name, and the elements that they pop.
 
 use super::held::Held;
 use crate::arena;

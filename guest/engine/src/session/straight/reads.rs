@@ -1,6 +1,6 @@
 //! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops.
 
-use super::held::{Held, Part};
+use super::held::{Held, Part, head_at};
 use super::plan::{Member, Plan, Popped};
 use crate::arena;
 use crate::error::Result;
@@ -36,7 +36,8 @@ pub fn hold<'v>(
     keys: usize,
     records: &dyn StraightRecords,
     plan: &Plan<'_>,
-    (rules, now_ms): (ExpiryRules, u64),
+    rules: ExpiryRules,
+    now_ms: u64,
 ) -> Result<Few<Held<'v>>> {
     let mut held = Few::with_capacity(keys);
     found.for_each(keys, |record| {
@@ -56,7 +57,8 @@ pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transac
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
 }
 
-/// Reads the members that the calls of a group name, and the elements that they pop; `None` where they cannot go straight. `found` is where their records are kept.
+/// Reads the members that the calls of a group name, and the elements that they pop; `None` where they cannot go straight. `found` is where their records
+/// are kept.
 #[inline(never)]
 pub fn read_parts<'v>(
     records: &dyn StraightRecords,
@@ -66,7 +68,7 @@ pub fn read_parts<'v>(
     held: &[Held<'_>],
     found: &'v mut Option<Found>,
 ) -> Result<Option<Parts<'v>>> {
-    let head = |position: u32| held.get(usize::try_from(position).ok()?).and_then(Held::head);
+    let head = |position: u32| head_at(held, position);
     let in_collections = || members.iter().filter_map(|&(position, name)| head(position).map(|head| (head, name)));
     let indexes = || popped.iter().filter_map(|&(position, index)| Some((head(position)?, records.index(index))));
     let element_bytes = PREFIX_BYTES + size_of::<u64>();

@@ -1,6 +1,6 @@
 //! A group that goes straight while its calls run: what they have been told, and what is to be put of what they have left.
 
-use super::held::{Body, Held};
+use super::held::{Body, Held, head_at};
 use super::plan::{Member, Plan, Popped, Step};
 use super::reads::Parts;
 use crate::command::reply_value;
@@ -134,10 +134,6 @@ impl<'v> State<'v> {
         Ok(())
     }
 
-    fn head(&self, position: u32) -> Option<&Head> {
-        self.held.get(usize::try_from(position).ok()?).and_then(Held::head)
-    }
-
     /// Puts what has changed.
     #[inline(never)]
     pub fn put(
@@ -164,7 +160,7 @@ impl<'v> State<'v> {
             })?;
         }
         for (part, &(position, name)) in self.parts.members.iter().zip(members) {
-            let Some(&Head { kind, version, .. }) = self.head(position) else { continue };
+            let Some(&Head { kind, version, .. }) = head_at(&self.held, position) else { continue };
             let prefix = records.prefix(version);
             let new = match part.fate() {
                 Fate::Stays => continue,
@@ -188,11 +184,11 @@ impl<'v> State<'v> {
             }
         }
         for &(position, index) in popped.iter().take(self.popped) {
-            let Some(&Head { version, .. }) = self.head(position) else { continue };
+            let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
             transaction.delete_straight(parts, [&records.prefix(version), &records.index(index)])?;
         }
         for &(position, index, element) in &self.elements {
-            let Some(&Head { version, .. }) = self.head(position) else { continue };
+            let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
             let key = [records.prefix(version), records.index(index)];
             transaction.put_straight(parts, [key.as_flattened()], |record| record.extend_from_slice(element))?;
         }
