@@ -6,8 +6,8 @@
 
 use foldhash::quality::RandomState;
 use orbweaver_engine::store::Scope;
-use parking_lot::lock_api::{ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockWriteGuard};
-use parking_lot::{Mutex, RawMutex, RawRwLock, RwLock};
+use parking_lot::lock_api::{ArcRwLockReadGuard, ArcRwLockWriteGuard, GuardSend, RawMutex as _};
+use parking_lot::{RawMutex, RawRwLock, RwLock};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use std::sync::Arc;
 pub const STRIPES: usize = 4096;
 
 /// The locks of one store.
-#[derive(Debug)]
 pub struct KeyLocks {
-    gate: Arc<RwLock<()>>,
-    stripes: Vec<Arc<Mutex<()>>>,
+    /// The stripes are behind it: a byte each, side by side, so that most are in the processor's own caches.
+    gate: Arc<RwLock<Stripes>>,
     hasher: RandomState,
 }
+
+type Stripes = Box<[RawMutex]>;
 
 /// Most transactions are of one key.
 type Few<T> = SmallVec<[T; 2]>;
@@ -30,14 +31,41 @@ type Few<T> = SmallVec<[T; 2]>;
 pub struct Held {
     /// For each key of the scope, in its order, the stripe.
     by_position: Few<usize>,
-    _stripes: Few<ArcMutexGuard<RawMutex, ()>>,
     _gate: Gate,
 }
 
 enum Gate {
     Open,
-    Shared { _guard: ArcRwLockReadGuard<RawRwLock, ()> },
-    Alone { _guard: ArcRwLockWriteGuard<RawRwLock, ()> },
+    Shared { _stripes: Locked },
+    Alone { _guard: ArcRwLockWriteGuard<RawRwLock, Stripes> },
+}
+
+/// Some stripes, and the gate, shared.
+struct Locked {
+    gate: ArcRwLockReadGuard<RawRwLock, Stripes>,
+    /// Each once, in ascending order.
+    stripes: Few<usize>,
+}
+
+impl Locked {
+    /// Waits for each of the stripes, which are given as the scope has them.
+    fn new(gate: ArcRwLockReadGuard<RawRwLock, Stripes>, stripes: &[usize]) -> Self {
+        let mut stripes = Few::from_slice(stripes);
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes.iter().filter_map(|&stripe| gate.get(stripe)).for_each(|stripe| _ = stripe.lock());
+        Self { gate, stripes }
+    }
+}
+
+impl Drop for Locked {
+    #[expect(unsafe_code, reason = "a guard of its own for each stripe would borrow from the gate's, or count references")]
+    fn drop(&mut self) {
+        for stripe in self.stripes.iter().filter_map(|&stripe| self.gate.get(stripe)) {
+            // SAFETY: `new` has locked each of these once, and nobody unlocks what he has not locked.
+            unsafe { stripe.unlock(GuardSend::new()) };
+        }
+    }
 }
 
 impl Held {
@@ -49,8 +77,8 @@ impl Held {
 
 impl KeyLocks {
     pub fn new() -> Self {
-        let stripes = (0..STRIPES).map(|_| Arc::default()).collect();
-        Self { gate: Arc::default(), stripes, hasher: RandomState::default() }
+        let stripes: Stripes = (0..STRIPES).map(|_| RawMutex::INIT).collect();
+        Self { gate: Arc::new(RwLock::new(stripes)), hasher: RandomState::default() }
     }
 
     /// The stripe of a lock key, below [`STRIPES`].
@@ -62,18 +90,12 @@ impl KeyLocks {
     /// Waits until every lock of the scope is free, and takes it.
     pub fn acquire(&self, scope: &Scope) -> Held {
         match scope {
-            Scope::Read => Held { by_position: Few::new(), _stripes: Few::new(), _gate: Gate::Open },
-            Scope::Exclusive => {
-                Held { by_position: Few::new(), _stripes: Few::new(), _gate: Gate::Alone { _guard: self.gate.write_arc() } }
-            }
+            Scope::Read => Held { by_position: Few::new(), _gate: Gate::Open },
+            Scope::Exclusive => Held { by_position: Few::new(), _gate: Gate::Alone { _guard: self.gate.write_arc() } },
             Scope::Keys(keys) => {
                 let by_position: Few<usize> = keys.iter().map(|key| self.stripe(key)).collect();
-                let gate = Gate::Shared { _guard: self.gate.read_arc() };
-                let mut ascending = by_position.clone();
-                ascending.sort_unstable();
-                ascending.dedup();
-                let stripes = ascending.into_iter().filter_map(|stripe| self.stripes.get(stripe)).map(|stripe| stripe.lock_arc()).collect();
-                Held { by_position, _stripes: stripes, _gate: gate }
+                let stripes = Locked::new(self.gate.read_arc(), &by_position);
+                Held { by_position, _gate: Gate::Shared { _stripes: stripes } }
             }
         }
     }
@@ -93,11 +115,11 @@ mod tests {
     fn a_key_is_locked_until_the_transaction_ends() {
         let locks = KeyLocks::new();
         let held = locks.acquire(&scope(&["a", "b", "a"]));
-        let stripe = &locks.stripes[locks.stripe(b"a")];
-        assert!(stripe.is_locked());
+        let is_locked = || locks.gate.read()[locks.stripe(b"a")].is_locked();
+        assert!(is_locked());
         assert!(locks.gate.try_write().is_none());
         drop(held);
-        assert!(!stripe.is_locked());
+        assert!(!is_locked());
         assert!(locks.gate.try_write().is_some());
     }
 

@@ -388,7 +388,7 @@ impl<'r> Stored<'r> {
     #[inline]
     pub fn take_strings(&mut self, sink: &mut impl PieceSink) -> usize {
         match self.form {
-            Form::Member => self.take(sink, |_, key, value| key.split::<8>().filter(|_| value.is_empty()).map(|(_, member)| [member])),
+            Form::Member => self.take(sink, |_, key, value| value.is_empty().then(|| [key.behind::<8>()])),
             Form::ScoredMember => self.take(sink, |_, key, value| {
                 let (&[_, _, _, _, _, _, _, _, score @ ..], member) = key.split::<16>()?;
                 (value.is_empty() && ordered_score::is_one(u64::from_be_bytes(score))).then_some([member])
@@ -407,11 +407,11 @@ impl<'r> Stored<'r> {
     pub fn take_fields(&mut self, with_names: bool, sink: &mut impl PieceSink) -> usize {
         match (self.form, with_names) {
             (Form::Field, true) => self.take(sink, |_, key, value| {
-                let ((_, name), ([0], value)) = (key.split::<8>()?, value.split()?) else { return None };
-                Some([name, value])
+                let ([0], value) = value.split()? else { return None };
+                Some([key.behind::<8>(), value])
             }),
             (Form::Field, false) => self.take(sink, |_, key, value| {
-                let ((_, _), ([0], value)) = (key.split::<8>()?, value.split()?) else { return None };
+                let ([0], value) = value.split().filter(|_| key.len() >= 8)? else { return None };
                 Some([value])
             }),
             _ => 0,

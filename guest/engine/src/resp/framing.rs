@@ -84,37 +84,41 @@ const CHUNK_BYTES: usize = 128;
 /// Room for such a string and what is around it.
 pub(super) const CHUNK_ROOM: usize = WORD_BYTES + CHUNK_BYTES + END.len();
 
-/// Room for bulk strings, and how much of it they have taken.
+/// The room that bulk strings have not taken.
 #[derive(Debug, Default)]
 pub struct Bulks<'r> {
     pub(super) room: &'r mut [u8],
-    pub(super) taken: usize,
+}
+
+impl Bulks<'_> {
+    fn take(&mut self, bytes: usize) -> bool {
+        self.room = std::mem::take(&mut self.room).get_mut(bytes..).unwrap_or_default();
+        true
+    }
 }
 
 impl PieceSink for Bulks<'_> {
     /// As bulk strings. `false`: one is longer than [`CHUNK_BYTES`], or its page has too few bytes behind it, or there is no room.
     #[inline(always)]
     fn put<const N: usize>(&mut self, strings: [Piece<'_>; N]) -> bool {
-        let mut end = self.taken;
+        let mut end = 0;
         for string in strings {
             let Some(bytes) = framed_with_more(self.room, end, string) else { return false };
             end += bytes;
         }
-        self.taken = end;
-        true
+        self.take(end)
     }
 
     #[inline(never)]
     fn put_any<const N: usize>(&mut self, strings: [Piece<'_>; N]) -> bool {
-        let mut end = self.taken;
+        let mut end = 0;
         for string in strings {
             let Some(place) = self.room.get_mut(end..) else { return false };
             let before = place.len();
             let Some(left) = string.bytes().and_then(|bytes| framed_into(place, bytes)) else { return false };
             end += before - left.len();
         }
-        self.taken = end;
-        true
+        self.take(end)
     }
 }
 
@@ -123,15 +127,20 @@ impl PieceSink for Bulks<'_> {
 fn framed_with_more(room: &mut [u8], at: usize, string: Piece<'_>) -> Option<usize> {
     let place: &mut [u8; CHUNK_ROOM] = room.get_mut(at..)?.first_chunk_mut()?;
     let length = string.len();
+    if length > CHUNK_BYTES {
+        return None;
+    }
     let (line, bytes) = short_line(b'$', length)?;
     *place.first_chunk_mut()? = line.to_le_bytes();
-    let place = place.get_mut(bytes..)?;
+    // It is less anyway, which the compiler does not know.
+    let bytes = bytes % WORD_BYTES;
+    let data = place.get_mut(bytes..)?;
     match length {
-        0..=16 => *place.first_chunk_mut::<16>()? = *string.within()?,
-        17..=32 => *place.first_chunk_mut::<32>()? = *string.within()?,
-        33..=64 => *place.first_chunk_mut::<64>()? = *string.within()?,
-        _ => *place.first_chunk_mut::<CHUNK_BYTES>()? = *string.within()?,
+        0..=16 => *data.first_chunk_mut::<16>()? = *string.within()?,
+        17..=32 => *data.first_chunk_mut::<32>()? = *string.within()?,
+        33..=64 => *data.first_chunk_mut::<64>()? = *string.within()?,
+        _ => *data.first_chunk_mut::<CHUNK_BYTES>()? = *string.within()?,
     }
-    *place.get_mut(length..)?.first_chunk_mut()? = *END;
+    *data.get_mut(length..)?.first_chunk_mut()? = *END;
     Some(bytes + length + END.len())
 }

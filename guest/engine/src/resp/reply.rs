@@ -143,9 +143,9 @@ impl Reply {
     pub fn lying_bulks<R>(&mut self, most: usize, bytes: usize, fill: impl FnOnce(&mut Bulks<'_>) -> R) -> R {
         let frames = most.saturating_mul(frame_bytes(bytes));
         self.fill(bytes.saturating_add(frames).saturating_add(CHUNK_ROOM), |room| {
-            let mut bulks = Bulks { room, taken: 0 };
+            let mut bulks = Bulks { room };
             let done = fill(&mut bulks);
-            (done, bulks.room.len().saturating_sub(bulks.taken))
+            (done, bulks.room.len())
         })
     }
 

@@ -118,7 +118,9 @@ impl Pieces<'_> {
 /// than to copy just as much.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'p> {
+    /// It begins `skipped` bytes behind the head of this.
     from: &'p [u8],
+    skipped: usize,
     length: usize,
 }
 
@@ -137,26 +139,40 @@ impl<'p> Piece<'p> {
         self.length == 0
     }
 
+    /// What follows its first `N` bytes. Where it is shorter, that is longer than any page.
+    #[inline(always)]
+    #[must_use]
+    pub const fn behind<const N: usize>(self) -> Self {
+        Self { skipped: self.skipped + N, length: self.length.wrapping_sub(N), ..self }
+    }
+
     /// Its first `N` bytes, and what follows them; `None` where it is shorter.
     #[inline(always)]
     #[must_use]
     pub fn split<const N: usize>(self) -> Option<(&'p [u8; N], Self)> {
-        let length = self.length.checked_sub(N)?;
-        let (head, from) = self.from.split_first_chunk()?;
-        Some((head, Self { from, length }))
+        if self.length < N {
+            return None;
+        }
+        Some((self.chunk()?, self.behind::<N>()))
     }
 
     /// It, and what lies behind it, `N` bytes in all; `None` where it is longer, or there are not so many.
     #[inline(always)]
     #[must_use]
     pub fn within<const N: usize>(self) -> Option<&'p [u8; N]> {
-        if self.length > N { None } else { self.from.first_chunk() }
+        if self.length > N { None } else { self.chunk() }
+    }
+
+    /// `N` bytes from its head on. Where it begins is mostly known when this is compiled: one comparison then.
+    #[inline(always)]
+    fn chunk<const N: usize>(self) -> Option<&'p [u8; N]> {
+        self.from.get(self.skipped..self.skipped + N)?.as_array()
     }
 
     /// Its bytes; `None` where the page does not have them.
     #[must_use]
     pub fn bytes(self) -> Option<&'p [u8]> {
-        self.from.get(..self.length)
+        self.from.get(self.skipped..self.skipped.checked_add(self.length)?)
     }
 }
 
@@ -175,18 +191,21 @@ impl<'p> Pieces<'p> {
     /// (docs/boundary.md).
     #[inline(always)]
     pub fn take_lying(&mut self, most: usize, mut take: impl FnMut(usize, Piece<'p>, Piece<'p>) -> bool) -> usize {
-        let (bytes, all) = (self.bytes, self.ends.as_slice());
+        let all = self.ends.as_slice();
+        // What is left of the bytes is what the loop counts, and as little else as can be: it has few registers.
+        let mut left = self.bytes.get(self.start..).unwrap_or_default();
         let (mut start, mut taken) = (self.start, 0);
         for &[key_end, value_end] in all.get(..most).unwrap_or(all) {
             let (Ok(key_end), Ok(value_end)) = (usize::try_from(key_end), usize::try_from(value_end)) else { break };
-            let (Some(from_key), Some(from_value)) = (bytes.get(start..), bytes.get(key_end..)) else { break };
             // An end before the start makes it longer than any page.
-            let key = Piece { from: from_key, length: key_end.wrapping_sub(start) };
-            let value = Piece { from: from_value, length: value_end.wrapping_sub(key_end) };
+            let key = Piece { from: left, skipped: 0, length: key_end.wrapping_sub(start) };
+            let Some(from_value) = left.get(key.length..) else { break };
+            let value = Piece { from: from_value, skipped: 0, length: value_end.wrapping_sub(key_end) };
+            let Some(behind) = left.get(value_end.wrapping_sub(start)..) else { break };
             if !take(taken, key, value) {
                 break;
             }
-            start = value_end;
+            (left, start) = (behind, value_end);
             taken += 1;
         }
         self.start = start;

@@ -10,9 +10,10 @@
 //! the database may show some, which all have started. So the frontier is of the states that hold as many commits as had started by then
 //! (`since`): one that was taken before the last key was looked for holds that many only if nothing was under way, and then it shows the same.
 
+use super::prefetch::fetch;
 use super::records::Name;
 use parking_lot::{RwLock, RwLockReadGuard};
-use std::hint::black_box;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The filter's size for a record when it is full: one in twenty of those that are not there seems to be then.
@@ -26,25 +27,16 @@ const PAUSE: usize = 1 << 10;
 
 /// Those of the keyspaces of one store.
 pub struct Frontiers {
-    filter_bytes: usize,
-    /// Commits that put anything hold the lock from before they write until they have their number.
-    known: RwLock<Known>,
+    /// It is emptied only while nobody has a look.
+    filter: Filter,
+    /// By the numbers of keyspaces in the cache. Commits that put anything hold the lock from before they write until they have their number.
+    known: RwLock<Vec<Option<Frontier>>>,
     /// How many misses are to pass.
     pause: AtomicUsize,
 }
 
-/// All that is known at a time.
-#[derive(Default)]
-struct Known {
-    /// By the numbers of keyspaces in the cache.
-    frontiers: Vec<Option<Frontier>>,
-    filter: Filter,
-}
-
-impl Known {
-    fn of(&self, space: u32) -> Option<&Frontier> {
-        self.frontiers.get(usize::try_from(space).ok()?)?.as_ref()
-    }
+fn of(known: &[Option<Frontier>], space: u32) -> Option<&Frontier> {
+    known.get(usize::try_from(space).ok()?)?.as_ref()
 }
 
 /// In the states behind the commit `since`, all that is behind the key `last` was put later; all that is there, where it is `None`.
@@ -60,23 +52,32 @@ impl Frontier {
 }
 
 /// A Bloom filter whose every record is in one word, so that one wait tells.
-#[derive(Default)]
 struct Filter {
-    words: Box<[AtomicU64]>,
+    bytes: usize,
+    /// Made when it is needed.
+    words: OnceLock<Box<[AtomicU64]>>,
     /// How many records it was told of that it did not seem to know.
     records: AtomicUsize,
 }
 
 impl Filter {
     fn new(bytes: usize) -> Self {
-        Self { words: (0..bytes / size_of::<u64>()).map(|_| AtomicU64::new(0)).collect(), records: AtomicUsize::new(0) }
+        Self { bytes, words: OnceLock::new(), records: AtomicUsize::new(0) }
+    }
+
+    /// Forgets all records.
+    fn empty(&self) {
+        let words = self.words.get_or_init(|| (0..self.bytes / size_of::<u64>()).map(|_| AtomicU64::new(0)).collect());
+        words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        self.records.store(0, Ordering::Relaxed);
     }
 
     /// The word of a hash, and its bits there: by the upper and the lower bits of the hash.
     fn place(&self, hash: u64) -> Option<(&AtomicU64, u64)> {
-        let word = (u128::from(hash) * self.words.len() as u128) >> 64;
+        let words = self.words.get()?;
+        let word = (u128::from(hash) * words.len() as u128) >> 64;
         let bits = (0..BITS_SET).fold(0, |bits, number| bits | 1 << (hash >> (6 * number) & 63));
-        Some((self.words.get(usize::try_from(word).ok()?)?, bits))
+        Some((words.get(usize::try_from(word).ok()?)?, bits))
     }
 
     fn has(&self, hash: u64) -> bool {
@@ -84,8 +85,10 @@ impl Filter {
     }
 
     /// Has the processor fetch the word of a hash.
-    fn touch(&self, hash: u64) {
-        black_box(self.has(hash));
+    fn fetch(&self, hash: u64) {
+        if let Some((word, _)) = self.place(hash) {
+            fetch(word);
+        }
     }
 
     fn add(&self, hash: u64) {
@@ -100,45 +103,54 @@ impl Filter {
 
     /// One without words is.
     fn is_full(&self) -> bool {
-        self.records.load(Ordering::Relaxed) >= self.words.len() * (u64::BITS as usize / BITS_A_RECORD)
+        let words = self.words.get().map_or(0, |words| words.len());
+        self.records.load(Ordering::Relaxed) >= words * (u64::BITS as usize / BITS_A_RECORD)
     }
 }
 
 /// A look at the frontiers, which stay as they are as long as it is there.
-pub struct Look<'f>(RwLockReadGuard<'f, Known>);
+pub struct Look<'f> {
+    known: RwLockReadGuard<'f, Vec<Option<Frontier>>>,
+    filter: &'f Filter,
+}
 
 impl Look<'_> {
     /// Whether there is no record of that name and hash for sure, in the state behind the commit `last`.
     pub fn is_absent(&self, name: &Name<'_>, hash: u64, last: u64) -> bool {
-        let frontier = self.0.of(name.space);
-        frontier.is_some_and(|frontier| frontier.since <= last && frontier.is_before(name.bytes)) && !self.0.filter.has(hash)
+        let frontier = of(&self.known, name.space);
+        frontier.is_some_and(|frontier| frontier.since <= last && frontier.is_before(name.bytes)) && !self.filter.has(hash)
     }
 
     /// These records are about to be put: the look is to be kept until the commit that puts them has its number.
     pub fn put<'n, N: Iterator<Item = (&'n Name<'n>, u64)>>(&self, names: impl Fn() -> N) {
-        let are_behind = || names().filter(|(name, _)| self.0.of(name.space).is_some_and(|frontier| frontier.is_before(name.bytes)));
+        let are_behind = || names().filter(|(name, _)| of(&self.known, name.space).is_some_and(|frontier| frontier.is_before(name.bytes)));
         // Waited for together, and not one after the other by changes, each of which waits for those before it.
-        are_behind().for_each(|(_, hash)| self.0.filter.touch(hash));
-        are_behind().for_each(|(_, hash)| self.0.filter.add(hash));
+        are_behind().for_each(|(_, hash)| self.filter.fetch(hash));
+        are_behind().for_each(|(_, hash)| self.filter.add(hash));
     }
 }
 
 impl Frontiers {
     /// None yet; the filter takes so many bytes once there is one.
     pub fn new(filter_bytes: usize) -> Self {
-        Self { filter_bytes, known: RwLock::default(), pause: AtomicUsize::new(0) }
+        Self { filter: Filter::new(filter_bytes), known: RwLock::default(), pause: AtomicUsize::new(0) }
     }
 
     pub fn look(&self) -> Look<'_> {
-        Look(self.known.read())
+        Look { known: self.known.read(), filter: &self.filter }
+    }
+
+    /// A record of that hash may be put next: has the processor fetch what is known of it.
+    pub fn expect(&self, hash: u64) {
+        self.filter.fetch(hash);
     }
 
     /// A record was looked for in vain: gives its keyspace a frontier if it has none. `last` says the last key that is there, and how many
     /// commits have started behind that; `None` where that cannot be said soon. Not to be called by whoever has a look.
     pub fn find(&self, space: u32, last: impl FnOnce() -> Option<(Option<Vec<u8>>, u64)>) {
-        let is_found = |known: &Known| known.of(space).is_some() && !known.filter.is_full();
+        let is_found = |known: &[Option<Frontier>]| of(known, space).is_some() && !self.filter.is_full();
         let Ok(at) = usize::try_from(space) else { return };
-        if self.filter_bytes < LEAST_BYTES || is_found(&self.known.read()) {
+        if self.filter.bytes < LEAST_BYTES || is_found(&self.known.read()) {
             return;
         }
         let pause = self.pause.load(Ordering::Relaxed);
@@ -147,17 +159,18 @@ impl Frontiers {
             return self.pause.store(pause - 1, Ordering::Relaxed);
         }
         let mut known = self.known.write();
-        if known.filter.is_full() {
-            *known = Known { frontiers: Vec::new(), filter: Filter::new(self.filter_bytes) };
+        if self.filter.is_full() {
+            known.clear();
+            self.filter.empty();
         }
         if is_found(&known) {
             return;
         }
         let Some((last, since)) = last() else { return self.pause.store(PAUSE, Ordering::Relaxed) };
-        if known.frontiers.len() <= at {
-            known.frontiers.resize_with(at + 1, || None);
+        if known.len() <= at {
+            known.resize_with(at + 1, || None);
         }
-        if let Some(place) = known.frontiers.get_mut(at) {
+        if let Some(place) = known.get_mut(at) {
             *place = Some(Frontier { last, since });
         }
     }

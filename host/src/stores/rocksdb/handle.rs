@@ -198,9 +198,9 @@ impl<'db> State<'db> {
         if keyspace.is_written_back { self.shared.write_back().map(drop) } else { Ok(()) }
     }
 
-    /// What the cache knows of a record in the state behind the commit `last`.
-    fn cached(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], last: u64) -> Option<Option<Bytes>> {
-        self.shared.cache.as_ref()?.get(keyspace.cached?, key, last)
+    /// What the cache knows of a record in the transaction's state.
+    fn cached(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], open: &Open) -> Option<Option<Bytes>> {
+        self.shared.cache.as_ref()?.get(keyspace.cached?, key, open.last, open.kind != Kind::Read)
     }
 
     /// A value that the transaction has read, left in the cache for the next one who asks. Not that an element is absent, if the transaction
@@ -216,7 +216,7 @@ impl<'db> State<'db> {
 
     fn get(&self, keyspace: Keyspace, key: &[u8], open: &Open) -> Result<Option<Bytes>, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
-        if let Some(known) = self.cached(keyspace, key, open.last) {
+        if let Some(known) = self.cached(keyspace, key, open) {
             return Ok(known);
         }
         if self.are_absent(keyspace, [key], open).next() == Some(true) {

@@ -106,9 +106,13 @@ impl RecordCache {
     }
 
     /// The value of a record, or that it is absent, in the state behind the commit `last`; `None` where that is not known here.
-    pub fn get(&self, space: u32, key: &[u8], last: u64) -> Option<Option<Bytes>> {
+    /// Where the record `may_be_put` next, the processor is to fetch what that waits for.
+    pub fn get(&self, space: u32, key: &[u8], last: u64, may_be_put: bool) -> Option<Option<Bytes>> {
         let name = Name { space, bytes: key };
         let hash = self.hash(&name);
+        if may_be_put {
+            self.frontiers.expect(hash);
+        }
         let records = self.shard(hash)?.read();
         self.known(records.find(hash)?, &name, hash, last).map(|value| value.map(Bytes::copy_from_slice))
     }
@@ -435,11 +439,11 @@ mod tests {
     #[test]
     fn what_was_read_is_known_also_that_it_is_absent() {
         let cache = cache();
-        assert_eq!(cache.get(SPACE, b"k", 7), None);
+        assert_eq!(cache.get(SPACE, b"k", 7, false), None);
         cache.keep(SPACE, b"k", 7, Some(b"v"));
         cache.keep(SPACE, b"absent", 7, None);
-        assert_eq!((cache.get(SPACE, b"k", 7), cache.get(SPACE, b"absent", 7)), (found(b"v"), Some(None)));
-        assert_eq!(cache.get(SPACE + 1, b"k", 7), None);
+        assert_eq!((cache.get(SPACE, b"k", 7, false), cache.get(SPACE, b"absent", 7, false)), (found(b"v"), Some(None)));
+        assert_eq!(cache.get(SPACE + 1, b"k", 7, false), None);
     }
 
     #[test]
@@ -456,7 +460,7 @@ mod tests {
             let names = asked.iter().map(|key| Some(Name { space: SPACE, bytes: key.as_ref()? }));
             let mut known = Vec::new();
             cache.get_many(names, last, |value| known.push(value.map(|value| value.map(Bytes::copy_from_slice))));
-            let alone: Vec<_> = asked.iter().map(|key| cache.get(SPACE, key.as_ref()?, last)).collect();
+            let alone: Vec<_> = asked.iter().map(|key| cache.get(SPACE, key.as_ref()?, last, false)).collect();
             assert_eq!(known, alone);
             assert!(known.iter().any(Option::is_some) && known.iter().any(Option::is_none));
         }
@@ -488,8 +492,8 @@ mod tests {
         cache.keep(SPACE, b"k", 0, Some(b"old"));
         cache.keep(SPACE, b"gone", 0, Some(b"old"));
         cache.change(vec![record(b"k", Some(b"new")), record(b"gone", None), record(b"other", Some(b"new"))]).finish(1, true);
-        assert_eq!(cache.get(SPACE, b"k", 1), found(b"new"));
-        assert_eq!([cache.get(SPACE, b"gone", 1), cache.get(SPACE, b"other", 1)], [None, None]);
+        assert_eq!(cache.get(SPACE, b"k", 1, false), found(b"new"));
+        assert_eq!([cache.get(SPACE, b"gone", 1, false), cache.get(SPACE, b"other", 1, false)], [None, None]);
     }
 
     #[test]
@@ -497,10 +501,10 @@ mod tests {
         let cache = cache();
         cache.keep(SPACE, b"k", 0, Some(b"old"));
         let changing = cache.change(vec![record(b"k", Some(b"new"))]);
-        assert_eq!(cache.get(SPACE, b"k", 0), None);
+        assert_eq!(cache.get(SPACE, b"k", 0, false), None);
         cache.keep(SPACE, b"k", 0, Some(b"old"));
         changing.finish(1, true);
-        assert_eq!(cache.get(SPACE, b"k", 1), found(b"new"));
+        assert_eq!(cache.get(SPACE, b"k", 1, false), found(b"new"));
     }
 
     #[test]
@@ -508,9 +512,9 @@ mod tests {
         let cache = cache();
         cache.keep(SPACE, b"k", 4, Some(b"old"));
         cache.change(vec![record(b"k", Some(b"new"))]).finish(5, true);
-        assert_eq!(cache.get(SPACE, b"k", 4), None);
+        assert_eq!(cache.get(SPACE, b"k", 4, false), None);
         cache.keep(SPACE, b"k", 4, Some(b"old"));
-        assert_eq!(cache.get(SPACE, b"k", 5), found(b"new"));
+        assert_eq!(cache.get(SPACE, b"k", 5, false), found(b"new"));
     }
 
     #[test]
@@ -522,7 +526,7 @@ mod tests {
             if let Some(written) = written {
                 changing.finish(1, written);
             }
-            assert_eq!(cache.get(SPACE, b"k", 1), None);
+            assert_eq!(cache.get(SPACE, b"k", 1, false), None);
         }
     }
 
@@ -533,12 +537,12 @@ mod tests {
         keys.iter().for_each(|key| cache.keep(SPACE, key, 0, Some(b"v")));
         let range = |start, end| vec![Change::Range { space: SPACE, scanned: Scanned::ByStructure, start, end }];
         cache.change(range(b"prefix_1", b"prefix_2")).finish(1, true);
-        assert_eq!(keys.map(|key| cache.get(SPACE, key, 1).is_some()), [false, false, true, true]);
+        assert_eq!(keys.map(|key| cache.get(SPACE, key, 1, false).is_some()), [false, false, true, true]);
         // Also those that come later, but not for those who read what was before.
         cache.keep(SPACE, b"prefix_1", 1, None);
-        assert_eq!((cache.get(SPACE, b"prefix_1", 1), cache.get(SPACE, b"prefix_1", 0)), (Some(None), None));
+        assert_eq!((cache.get(SPACE, b"prefix_1", 1, false), cache.get(SPACE, b"prefix_1", 0, false)), (Some(None), None));
         cache.change(range(b"", b"z")).finish(2, true);
-        assert_eq!(keys.map(|key| cache.get(SPACE, key, 2).is_some()), [false; 4]);
+        assert_eq!(keys.map(|key| cache.get(SPACE, key, 2, false).is_some()), [false; 4]);
     }
 
     fn question(range: &KeyRange) -> Option<Question> {
@@ -612,7 +616,7 @@ mod tests {
         let bytes: usize = cache.shards.iter().map(|shard| shard.read().bytes()).sum();
         assert!(bytes <= 1 << 20, "{bytes}");
         cache.keep(SPACE, b"long", 0, Some(&[0; MAX_VALUE_BYTES + 1]));
-        assert_eq!(cache.get(SPACE, b"long", 0), None);
+        assert_eq!(cache.get(SPACE, b"long", 0, false), None);
     }
 
     #[test]
@@ -658,7 +662,7 @@ mod tests {
         let cache = cache();
         cache.keep(SPACE, b"prefix_2", 0, Some(b"v"));
         cache.change(vec![Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"prefix_1", end: b"" }]).finish(1, true);
-        assert_eq!(cache.get(SPACE, b"prefix_2", 1), None);
+        assert_eq!(cache.get(SPACE, b"prefix_2", 1, false), None);
     }
 
     #[test]
@@ -668,7 +672,7 @@ mod tests {
         cache.keep(SPACE, b"prefix_1b", 0, None);
         let range = Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"prefix_1", end: b"prefix_2" };
         cache.change(vec![record(b"prefix_1a", Some(b"v")), range, record(b"prefix_1b", Some(b"w"))]).finish(1, true);
-        assert_eq!(cache.get(SPACE, b"prefix_1a", 1), None);
-        assert_eq!(cache.get(SPACE, b"prefix_1b", 1), found(b"w"));
+        assert_eq!(cache.get(SPACE, b"prefix_1a", 1, false), None);
+        assert_eq!(cache.get(SPACE, b"prefix_1b", 1, false), found(b"w"));
     }
 }
