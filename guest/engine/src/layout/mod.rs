@@ -39,7 +39,7 @@ use lists::{ListAlgorithm, ListHead};
 use ranks::RankRecords;
 use records::{Lot, Record, Records, Walk};
 use std::ops::ControlFlow;
-use straight::StraightRecords;
+use straight::Keyspaces;
 
 /// A key of a store, with its keyspace.
 pub type RecordKey = (Keyspace, Bytes);
@@ -300,8 +300,8 @@ pub trait Layout {
         None
     }
 
-    /// The records of what may [go straight](crate::command::straight); `None` in layouts where they are not so simple.
-    fn straight(&self) -> Option<&dyn StraightRecords> {
+    /// Where the records are of what may [go straight](crate::command::straight); `None` in layouts where they are not so simple.
+    fn straight(&self) -> Option<Keyspaces> {
         None
     }
 

@@ -1,7 +1,11 @@
-//! How records lie of what commands do that [go straight](crate::command::straight): for layouts whose head of a key is one record under its lock key,
-//! and whose members are one record each, so that whoever knows the head knows where they are.
+//! How records lie of what commands do that [go straight](crate::command::straight): the head of a key is one record under its lock key, and members
+//! are one record each, so that whoever knows the head knows where they are. So it is in the default layout, and in no other: its own functions are
+//! called, and not those of any layout, as they are small and called for each member.
 
 use super::Kind;
+pub use super::orbweaver::straight::{
+    PREFIX_BYTES, empty, index, ordered, prefix, read_head, read_part, write_collection, write_part, write_score, write_string,
+};
 use crate::store::Keyspace;
 
 /// A value of a string, of a field, or of a member.
@@ -70,7 +74,9 @@ pub struct Head {
     pub first: u64,
 }
 
-/// Where records are.
+/// Where such records are. All keyspaces are in byte order. Nothing beside the head and the records of members changes where a string is put in the place of
+/// another, or a member is put, as long as no expiry comes, goes or moves. A member that is taken away loses its records, and a key its head with the
+/// last one; where the key has neither an expiry nor a tree, that is all.
 #[derive(Clone, Copy, Debug)]
 pub struct Keyspaces {
     /// Those of heads.
@@ -79,50 +85,6 @@ pub struct Keyspaces {
     pub parts: Keyspace,
     /// Those of sorted sets in the order of their scores.
     pub scores: Keyspace,
-}
-
-/// How many bytes the keys of the records of a collection have in common.
-pub const PREFIX_BYTES: usize = 8;
-
-/// See the module. All keyspaces are in byte order. Nothing beside the head and the records of members changes where a string is put in the place of
-/// another, or a member is put, as long as no expiry comes, goes or moves. A member that is taken away loses its records, and a key its head with the
-/// last one; where the key has neither an expiry nor a tree, that is all.
-pub trait StraightRecords {
-    /// Where records are.
-    fn keyspaces(&self) -> Keyspaces;
-
     /// Whether new collections, empty ones with a reserved version, are kept like this.
-    fn makes_collections(&self) -> bool;
-
-    /// When a key expires, Unix time in milliseconds, and what is under it; `None` where its record says more than this knows, as that fields expire,
-    /// or where it is corrupt.
-    fn read_head<'r>(&self, record: &'r [u8]) -> Option<(Option<u64>, Under<'r>)>;
-
-    /// A collection without members, which is not stored.
-    fn empty(&self, kind: Kind, version: u64) -> Head;
-
-    /// Appends the head of a string.
-    fn write_string(&self, record: &mut Vec<u8>, expire_at_ms: Option<u64>, value: &[u8]);
-
-    /// Appends the head of a collection.
-    fn write_collection(&self, record: &mut Vec<u8>, expire_at_ms: Option<u64>, head: Head);
-
-    /// What the keys of the records of a collection begin with: the name of the field or the member comes next, or [`StraightRecords::index`], or
-    /// [`StraightRecords::ordered`] and the name of the member.
-    fn prefix(&self, version: u64) -> [u8; PREFIX_BYTES];
-
-    /// The index of an element.
-    fn index(&self, index: u64) -> [u8; 8];
-
-    /// The place of a score among others.
-    fn ordered(&self, score: f64) -> [u8; 8];
-
-    /// What the record of a field or a member says; as [`StraightRecords::read_head`].
-    fn read_part<'r>(&self, kind: Kind, record: &'r [u8]) -> Option<Value<'r>>;
-
-    /// Appends the record of a field or a member.
-    fn write_part(&self, kind: Kind, record: &mut Vec<u8>, value: Value<'_>);
-
-    /// Appends the record of a sorted set's member in the order of the scores.
-    fn write_score(&self, record: &mut Vec<u8>, score: f64);
+    pub takes_new_collections: bool,
 }

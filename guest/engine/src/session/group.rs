@@ -1,10 +1,19 @@
 //! A group: the jobs that run in one transaction.
 
-use super::plan::{Job, Work};
+use super::plan::{Call, Job, Work};
 use super::rows::are_alike;
 use crate::command::flags::Flags;
 use crate::distinct::are_same;
 use crate::store::{Limits, Store};
+use bytes::Bytes;
+
+/// Most requests that run in one transaction, but for [those in a row](TIMES_IN_A_ROW).
+pub const MAX_GROUP: usize = 128;
+
+/// Lists with room for more arguments than these are not kept.
+const MAX_SPARE_ARGS: usize = 32;
+/// So many lists are.
+const MAX_SPARE_LISTS: usize = MAX_GROUP * TIMES_IN_A_ROW;
 
 /// Equal requests that write are one job up to so many bytes of them, and so many arguments. They change fewer than [`ROOMY_OPS`] records
 /// then, of fewer than [`ROOMY_BYTES`] even where the key takes half of those bytes and is in each record.
@@ -18,7 +27,7 @@ const ROOMY_BYTES: u64 = 16 << 20;
 /// A group takes so many times as many requests while they are alike and may be run as a long row, on stores that take much at once. They share
 /// their reads, and what they write of the collection as a whole: above all the nodes of a [counted tree](crate::layout::ranks), most of which
 /// a few hundred members change.
-pub const TIMES_IN_A_ROW: usize = 8;
+const TIMES_IN_A_ROW: usize = 8;
 
 /// Jobs in their order, and how many requests they are.
 #[derive(Default)]
@@ -68,10 +77,20 @@ impl Group {
         self.requests
     }
 
-    /// Takes all jobs, and keeps the room.
-    pub fn drain(&mut self) -> impl Iterator<Item = Job> {
+    /// Forgets all jobs, and keeps the room. The lists of their arguments are emptied, for other requests.
+    #[inline(never)]
+    pub fn clear(&mut self, spare_args: &mut Vec<Vec<Bytes>>) {
+        for job in &mut self.jobs {
+            if let Work::Call(Call { args, .. }) = &mut job.work
+                && args.capacity() <= MAX_SPARE_ARGS
+                && spare_args.len() < MAX_SPARE_LISTS
+            {
+                args.clear();
+                spare_args.push(std::mem::take(args));
+            }
+        }
         self.requests = 0;
-        self.jobs.drain(..)
+        self.jobs.clear();
     }
 
     /// Takes the request of `length` bytes that the input begins with, and that is the last job, as often as it comes again behind itself, at

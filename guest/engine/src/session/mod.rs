@@ -38,17 +38,13 @@ use answers::{Answers, Together};
 use blocking::Waiters;
 use bytes::{Buf, Bytes};
 use connection::Connections;
-use group::{Group, TIMES_IN_A_ROW, comes_again};
+use group::{Group, MAX_GROUP, comes_again};
 use peers::Questions;
 use plan::{Call, Job, Planned, Work};
 use pubsub::Push;
 use run::{Done, Product, Ran};
 use std::collections::BTreeMap;
 
-/// Most requests that run in one transaction, but for [those in a row](TIMES_IN_A_ROW).
-const MAX_GROUP: usize = 128;
-/// Lists with room for more arguments than these are not kept.
-const MAX_SPARE_ARGS: usize = 32;
 /// The replies of one group should not hold more bytes than this.
 const MAX_REPLY_BYTES: usize = 16 << 20;
 /// A call ends behind a group whose replies and messages hold more bytes than this.
@@ -345,20 +341,21 @@ impl Engine {
                 }
                 Parsed::Request { args, used } => {
                     let mut taken = used;
-                    match plan::plan_plain(connection, position, args, now_ms) {
-                        Ok(job) => {
-                            self.server.stats.commands_processed += 1;
-                            group.push(job);
-                            taken += self.take_again(&input, used, group);
-                        }
-                        Err(args) => match self.take_other_request(delivery.connection, position, args, used, now_ms, group, answers) {
+                    if let Some(command) = plan::plain_command(connection, &args, now_ms) {
+                        self.server.stats.commands_processed += 1;
+                        let (db, protocol) = (connection.db, connection.protocol);
+                        let work = Work::Call(Call { command, args, db, protocol });
+                        group.push(Job { delivery: position, silent: false, protocol, work });
+                        taken += self.take_again(&input, used, group);
+                    } else {
+                        match self.take_other_request(delivery.connection, position, args, used, now_ms, group, answers) {
                             Step::Taken => {}
                             Step::Again => continue,
                             Step::Left { needed: whole } => {
                                 needed = whole;
                                 break;
                             }
-                        },
+                        }
                     }
                     consumed += taken;
                     input.advance(taken.min(input.len()));
@@ -446,6 +443,7 @@ impl Engine {
     }
 
     /// Runs the group and hands its replies out, behind each one the messages that its job has sent.
+    #[inline(never)]
     fn finish(&mut self, group: &mut Group, now_ms: u64, answers: &mut Answers) {
         let Ran { done, replies } = self.run_group(group.jobs(), now_ms);
         self.has_committed |= group.jobs().iter().any(Job::needs_the_store);
@@ -483,23 +481,12 @@ impl Engine {
             together.hand_out(&replies, answers);
         }
         let requests = group.requests();
-        group.drain().for_each(|job| self.keep_args(job));
+        group.clear(&mut self.spare_args);
         self.has_committed |= bytes > MAX_MESSAGE_BYTES;
         if let Some(average) = bytes.checked_div(requests) {
             // Where replies are large, the next groups are small, so that their replies fit into memory together.
             self.group_limit = MAX_REPLY_BYTES.checked_div(average).unwrap_or(MAX_GROUP).clamp(1, MAX_GROUP);
             self.reply_bytes = average;
-        }
-    }
-
-    /// Keeps the list of the arguments of a job that is done, for another request.
-    fn keep_args(&mut self, job: Job) {
-        if let Work::Call(Call { mut args, .. }) = job.work
-            && args.capacity() <= MAX_SPARE_ARGS
-            && self.spare_args.len() < MAX_GROUP * TIMES_IN_A_ROW
-        {
-            args.clear();
-            self.spare_args.push(args);
         }
     }
 

@@ -194,17 +194,16 @@ const NO_AUTH: Error = Error::client("NOAUTH Authentication required.");
 /// How much of a request's arguments an error text repeats, in bytes.
 const MAX_REPEATED: usize = 128;
 
-/// Plans a request as most are: of a command that works on one key, on a connection of which nothing else is to be known. Any other is given
-/// back, for [`Engine::plan`].
+/// The command of a request as most are: one that works on one key, on a connection of which nothing else is to be known. `None` for any other, which is
+/// [`Engine::plan`]'s to plan.
 #[inline]
-pub fn plan_plain(connection: &mut Connection, delivery: usize, args: Vec<Bytes>, now_ms: u64) -> std::result::Result<Job, Vec<Bytes>> {
-    let found = args.first().and_then(|name| table::find(name));
-    let Some(command) = found.filter(|command| command.is_plain() && command.takes(args.len()) && connection.is_plain()) else {
-        return Err(args);
-    };
+pub fn plain_command(connection: &mut Connection, args: &[Bytes], now_ms: u64) -> Option<&'static Command> {
+    let command = table::find(args.first()?)?;
+    if !(command.is_plain() && command.takes(args.len()) && connection.is_plain()) {
+        return None;
+    }
     (connection.active_ms, connection.last_command) = (now_ms, command.name);
-    let (db, protocol) = (connection.db, connection.protocol);
-    Ok(Job { delivery, silent: false, protocol, work: Work::Call(Call { command, args, db, protocol }) })
+    Some(command)
 }
 
 /// Whether the request is this command.

@@ -11,7 +11,7 @@ pub mod field_expiry;
 mod packed;
 pub mod rank;
 pub mod records;
-mod straight;
+pub mod straight;
 mod sweep;
 
 use super::anatomy::Anatomy;
@@ -19,7 +19,7 @@ use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
 use super::records::{Form, LentRecord, Lot, Record, Records, Walk, lend_lots};
-use super::straight::StraightRecords;
+use super::straight::Keyspaces;
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
     RecordRange, Swept, lock_key,
@@ -272,8 +272,8 @@ impl Layout for Orbweaver {
         Some(self.meta)
     }
 
-    fn straight(&self) -> Option<&dyn StraightRecords> {
-        Some(self)
+    fn straight(&self) -> Option<Keyspaces> {
+        Some(Keyspaces { heads: self.meta, parts: self.data, scores: self.score, takes_new_collections: self.max_packed_bytes == 0 })
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {

@@ -1,82 +1,18 @@
 //! The records of what goes straight, in this layout: `docs/format.md`, Records.
 
-use super::Orbweaver;
 use super::records::{self, EXPIRES, RANKED};
 use crate::layout::ranks::MAX_LEVELS;
-use crate::layout::straight::{Head, Keyspaces, PREFIX_BYTES, StraightRecords, Under, Value};
+use crate::layout::straight::{Head, Under, Value};
 use crate::layout::{Kind, ordered_score};
 use bytes::BufMut;
 
-impl StraightRecords for Orbweaver {
-    fn keyspaces(&self) -> Keyspaces {
-        Keyspaces { heads: self.meta, parts: self.data, scores: self.score }
-    }
+/// How many bytes the keys of the records of a collection have in common.
+pub const PREFIX_BYTES: usize = 8;
 
-    fn makes_collections(&self) -> bool {
-        self.max_packed_bytes == 0
-    }
-
-    fn read_head<'r>(&self, record: &'r [u8]) -> Option<(Option<u64>, Under<'r>)> {
-        read_head(record)
-    }
-
-    fn empty(&self, kind: Kind, version: u64) -> Head {
-        Head { kind, has_tree: false, version, count: 0, first: records::FIRST_INDEX }
-    }
-
-    fn write_string(&self, record: &mut Vec<u8>, expire_at_ms: Option<u64>, value: &[u8]) {
-        records::write_string(record, expire_at_ms, value);
-    }
-
-    fn write_collection(&self, record: &mut Vec<u8>, expire_at_ms: Option<u64>, head: Head) {
-        write_collection(record, expire_at_ms, head);
-    }
-
-    fn prefix(&self, version: u64) -> [u8; PREFIX_BYTES] {
-        version.to_be_bytes()
-    }
-
-    fn index(&self, index: u64) -> [u8; 8] {
-        index.to_be_bytes()
-    }
-
-    fn ordered(&self, score: f64) -> [u8; 8] {
-        ordered_score::encode(score).to_be_bytes()
-    }
-
-    fn read_part<'r>(&self, kind: Kind, record: &'r [u8]) -> Option<Value<'r>> {
-        match (kind, record) {
-            (Kind::Hash, [0, value @ ..]) => Some(Value::Bytes(value)),
-            (Kind::Set, []) => Some(Value::Bytes(&[])),
-            (Kind::SortedSet, score) => records::decode_score(score).ok().map(Value::Score),
-            _ => None,
-        }
-    }
-
-    fn write_part(&self, kind: Kind, record: &mut Vec<u8>, value: Value<'_>) {
-        match value {
-            Value::Score(score) => record.put_u64(score.to_bits()),
-            value => {
-                if kind == Kind::Hash {
-                    record.push(0);
-                }
-                record.extend_from_slice(value.bytes(&mut itoa::Buffer::new()));
-            }
-        }
-    }
-
-    fn write_score(&self, record: &mut Vec<u8>, score: f64) {
-        record.extend_from_slice(records::score_record(score));
-    }
-}
-
-fn write_collection(record: &mut Vec<u8>, expire_at_ms: Option<u64>, Head { kind, version, count, first, .. }: Head) {
-    records::write_front(record, kind, if expire_at_ms.is_some() { EXPIRES } else { 0 }, expire_at_ms);
-    records::write_counts(record, kind, version, first, count);
-}
-
-/// What [`records::decode_meta`] reads, of heads that are not packed, and of hashes none of whose fields expires.
-fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
+/// When a key expires, Unix time in milliseconds, and what is under it; `None` where its record says more than this knows, as that it is packed, or that
+/// fields expire, or where it is corrupt. Otherwise what [`records::decode_meta`] reads.
+#[must_use]
+pub fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
     let ([kind, flags], rest) = record.split_first_chunk()?;
     let kind = records::kind_of(*kind)?;
     let known = if kind == Kind::SortedSet { EXPIRES | RANKED } else { EXPIRES };
@@ -97,6 +33,71 @@ fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
     let (end, rest) = take_u64(rest)?;
     let head = Head { kind, has_tree, version, count: end.checked_sub(first)?, first };
     rest.is_empty().then_some((expire_at_ms, Under::Collection(head)))
+}
+
+/// A collection without members, which is not stored.
+#[must_use]
+pub const fn empty(kind: Kind, version: u64) -> Head {
+    Head { kind, has_tree: false, version, count: 0, first: records::FIRST_INDEX }
+}
+
+/// Appends the head of a string.
+pub fn write_string(record: &mut Vec<u8>, expire_at_ms: Option<u64>, value: &[u8]) {
+    records::write_string(record, expire_at_ms, value);
+}
+
+/// Appends the head of a collection.
+pub fn write_collection(record: &mut Vec<u8>, expire_at_ms: Option<u64>, Head { kind, version, count, first, .. }: Head) {
+    records::write_front(record, kind, if expire_at_ms.is_some() { EXPIRES } else { 0 }, expire_at_ms);
+    records::write_counts(record, kind, version, first, count);
+}
+
+/// What the keys of the records of a collection begin with: the name of the field or the member comes next, or [`index`], or [`ordered`] and the name of
+/// the member.
+#[must_use]
+pub const fn prefix(version: u64) -> [u8; PREFIX_BYTES] {
+    version.to_be_bytes()
+}
+
+/// The index of an element.
+#[must_use]
+pub const fn index(index: u64) -> [u8; 8] {
+    index.to_be_bytes()
+}
+
+/// The place of a score among others.
+#[must_use]
+pub fn ordered(score: f64) -> [u8; 8] {
+    ordered_score::encode(score).to_be_bytes()
+}
+
+/// What the record of a field or a member says; as [`read_head`].
+#[must_use]
+pub fn read_part(kind: Kind, record: &[u8]) -> Option<Value<'_>> {
+    match (kind, record) {
+        (Kind::Hash, [0, value @ ..]) => Some(Value::Bytes(value)),
+        (Kind::Set, []) => Some(Value::Bytes(&[])),
+        (Kind::SortedSet, score) => records::decode_score(score).ok().map(Value::Score),
+        _ => None,
+    }
+}
+
+/// Appends the record of a field or a member.
+pub fn write_part(kind: Kind, record: &mut Vec<u8>, value: Value<'_>) {
+    match value {
+        Value::Score(score) => record.put_u64(score.to_bits()),
+        value => {
+            if kind == Kind::Hash {
+                record.push(0);
+            }
+            record.extend_from_slice(value.bytes(&mut itoa::Buffer::new()));
+        }
+    }
+}
+
+/// Appends the record of a sorted set's member in the order of the scores.
+pub fn write_score(record: &mut Vec<u8>, score: f64) {
+    record.extend_from_slice(records::score_record(score));
 }
 
 fn take_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {

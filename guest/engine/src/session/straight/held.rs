@@ -8,7 +8,7 @@ use crate::layout::Kind;
 use crate::layout::expiry::ExpiryRules;
 use crate::layout::lists::End;
 use crate::layout::ranks::MEMBERS_BEFORE_A_TREE;
-use crate::layout::straight::{Head, StraightRecords, Under, Value};
+use crate::layout::straight::{self as records, Head, Under, Value};
 
 /// What is under a key.
 pub struct Held<'v> {
@@ -63,10 +63,10 @@ pub enum Body<'v> {
 impl<'v> Held<'v> {
     /// What a record holds; `None` where the calls cannot go straight.
     #[inline]
-    pub fn of(record: Option<&'v [u8]>, records: &dyn StraightRecords, plan: &Plan<'_>, rules: ExpiryRules, now_ms: u64) -> Option<Self> {
+    pub fn of(record: Option<&'v [u8]>, plan: &Plan<'_>, rules: ExpiryRules, now_ms: u64) -> Option<Self> {
         let (mut expire_at_ms, mut stored, mut body) = (None, None, Body::Nothing);
         if let Some(record) = record {
-            let (at_ms, under) = records.read_head(record)?;
+            let (at_ms, under) = records::read_head(record)?;
             let is_gone = at_ms.is_some_and(|at_ms| rules.is_past(at_ms, now_ms));
             if at_ms.is_some() && (plan.ends_expiries || is_gone && plan.writes) {
                 return None;
@@ -156,9 +156,9 @@ impl<'v> Held<'v> {
     }
 
     /// As [`Held::head`], of a new one where there is nothing.
-    pub fn head_or_new(&mut self, kind: Kind, records: &dyn StraightRecords, versions: &mut Versions) -> Result<&mut Head> {
+    pub fn head_or_new(&mut self, kind: Kind, versions: &mut Versions) -> Result<&mut Head> {
         if let Body::Nothing = self.body {
-            self.body = Body::Collection(records.empty(kind, versions.take()?));
+            self.body = Body::Collection(records::empty(kind, versions.take()?));
         }
         match &mut self.body {
             Body::Collection(head) => Ok(head),

@@ -48,7 +48,8 @@ impl Engine {
         done: &mut Vec<Done>,
         reply: &mut Reply,
     ) -> Result<Attempt> {
-        if self.straight_rests > 0 || self.layout.straight().is_none() || self.server.wanted_events() != Classes::NONE {
+        let Some(keyspaces) = self.layout.straight() else { return Ok(Attempt::NotStraight(None)) };
+        if self.straight_rests > 0 || self.server.wanted_events() != Classes::NONE {
             self.straight_rests = self.straight_rests.saturating_sub(1);
             return Ok(Attempt::NotStraight(None));
         }
@@ -58,9 +59,9 @@ impl Engine {
             return Ok(Attempt::NotStraight(None));
         }
         let Self { store, layout, environment, catalog_epoch, versions, server, memory, censuses, .. } = self;
-        let Some(records) = layout.straight().filter(|records| !plan.has_collections || records.makes_collections()) else {
+        if plan.has_collections && !keyspaces.takes_new_collections {
             return Ok(Attempt::NotStraight(None));
-        };
+        }
         let lock_keys = plan.lock_keys();
         let scope = if plan.writes { Scope::Keys(plan.list_of(lock_keys.clone())) } else { Scope::Read };
         let mut transaction = Transaction::begin_with(store.as_mut(), scope, room(memory, environment.as_ref()))?;
@@ -71,10 +72,10 @@ impl Engine {
             self.load_catalog()?;
             return Err(StoreError::Conflict.into());
         }
-        let (found, keys) = read_heads(records.keyspaces().heads, &mut transaction, &plan, &lock_keys)?;
+        let (found, keys) = read_heads(keyspaces.heads, &mut transaction, &plan, &lock_keys)?;
         let mut found_parts = None;
         let rules = layout.expiry_rules();
-        let mut held = hold(&found, keys, records, &plan, rules, rules.clock(now_ms))?;
+        let mut held = hold(&found, keys, &plan, rules, rules.clock(now_ms))?;
         let (mut members, mut popped, mut parts) = (Few::new(), Few::new(), None);
         if are_straight(&mut held, keys, &plan, &transaction) {
             if plan.has_members {
@@ -84,7 +85,7 @@ impl Engine {
                 popped = plan.find_popped(&transaction, &mut held);
             }
             parts = if plan.has_members || plan.has_pops {
-                read_parts(records, &mut transaction, &members, &popped, &held, &mut found_parts)?
+                read_parts(keyspaces.parts, &mut transaction, &members, &popped, &held, &mut found_parts)?
             } else {
                 Some(Parts::default())
             };
@@ -99,13 +100,13 @@ impl Engine {
             }
             drop((held, parts));
             let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
-            return Ok(Attempt::NotStraight(Some(transaction.park(records.keyspaces().heads, keys, found)?)));
+            return Ok(Attempt::NotStraight(Some(transaction.park(keyspaces.heads, keys, found)?)));
         };
         let mut state = State { held, parts, elements: Vec::new(), popped: 0 };
-        let (ops, bytes) = state.run_all(&plan, &transaction, records, versions, server, done, reply)?;
+        let (ops, bytes) = state.run_all(&plan, &transaction, versions, server, done, reply)?;
         if plan.writes {
             transaction.expect_changes(ops, bytes);
-            state.put(records, &mut transaction, &members, &popped)?;
+            state.put(keyspaces, &mut transaction, &members, &popped)?;
         }
         self.memory = Some(transaction.commit_and_recycle()?);
         Ok(Attempt::Done)

@@ -3,7 +3,7 @@
 use super::held::Held;
 use crate::arena;
 use crate::command::straight::{On, Straight, arg};
-use crate::command::{Run, Ways};
+use crate::command::{Command, Run, Ways};
 use crate::distinct::{Distinct, are_same};
 use crate::few::Few;
 use crate::layout::{Catalog, Kind};
@@ -58,6 +58,14 @@ pub struct Step<'j> {
     pub member: usize,
 }
 
+/// What calls of a command do.
+#[derive(Clone, Copy)]
+struct Doing {
+    command: &'static Command,
+    straight: &'static Straight,
+    writes: bool,
+}
+
 /// A key: its space, and its name.
 type Key<'j> = (u32, &'j [u8]);
 
@@ -104,10 +112,14 @@ impl<'j> Plan<'j> {
         if begin_a_row(last, jobs) {
             return None;
         }
-        let mut last = last;
+        let (mut last, mut doing): (_, Option<Doing>) = (last, None);
         for job in jobs {
             let (call, times) = (call_of(job, last)?, job.times());
-            let Run::Data(_, Ways { straight: Some(straight), .. }) = &call.command.run else { return None };
+            // Most calls of a group are of one command.
+            let Doing { straight, writes, .. } = match doing {
+                Some(doing) if std::ptr::eq(doing.command, call.command) => doing,
+                _ => *doing.insert(plan.take_command(call)?),
+            };
             let name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             let member = if let On::Member { name, .. } = straight.on { arg(&call.args, name).len() } else { 0 };
@@ -119,15 +131,7 @@ impl<'j> Plan<'j> {
                 plan.keys.reserve_exact(jobs.len());
             }
             last = Some(call);
-            let writes = call.command.writes(&call.args);
             plan.calls += times;
-            plan.writes |= writes;
-            plan.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });
-            plan.may_be_waited_for |= writes && !straight.removes() && matches!(straight.kind(), Kind::List | Kind::SortedSet);
-            plan.has_collections |= straight.kind() != Kind::String;
-            plan.has_members |= matches!(straight.on, On::Member { .. });
-            plan.has_pops |= matches!(straight.on, On::Pop(_));
-            plan.has_removals |= straight.removes();
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
             plan.longest = plan.longest.max(bytes);
             if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
@@ -137,15 +141,36 @@ impl<'j> Plan<'j> {
         }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
-            let given = std::mem::take(&mut plan.keys);
-            let mut distinct = Distinct::with_capacity(given.len());
-            for step in &mut plan.steps {
-                let (space, name) = given.get(step.key).copied().unwrap_or_default();
-                step.key = distinct.position_of(space, name);
-            }
-            plan.keys = distinct.into_list();
+            plan.tell_keys_apart();
         }
         Some(plan)
+    }
+
+    /// Notes what calls of a command do; `None` where that does not go straight.
+    #[inline(never)]
+    fn take_command(&mut self, call: &Call) -> Option<Doing> {
+        let Run::Data(_, Ways { straight: Some(straight), .. }) = &call.command.run else { return None };
+        let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
+        self.writes |= writes;
+        self.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });
+        self.may_be_waited_for |= writes && !straight.removes() && matches!(kind, Kind::List | Kind::SortedSet);
+        self.has_collections |= kind != Kind::String;
+        self.has_members |= matches!(straight.on, On::Member { .. });
+        self.has_pops |= matches!(straight.on, On::Pop(_));
+        self.has_removals |= straight.removes();
+        Some(Doing { command: call.command, straight, writes })
+    }
+
+    /// Has each key once.
+    #[inline(never)]
+    fn tell_keys_apart(&mut self) {
+        let given = std::mem::take(&mut self.keys);
+        let mut distinct = Distinct::with_capacity(given.len());
+        for step in &mut self.steps {
+            let (space, name) = given.get(step.key).copied().unwrap_or_default();
+            step.key = distinct.position_of(space, name);
+        }
+        self.keys = distinct.into_list();
     }
 
     /// The lock keys of all calls, one behind the other.

@@ -6,7 +6,7 @@ use crate::arena;
 use crate::error::Result;
 use crate::few::Few;
 use crate::layout::expiry::ExpiryRules;
-use crate::layout::straight::{PREFIX_BYTES, StraightRecords};
+use crate::layout::straight::{self as records, PREFIX_BYTES};
 use crate::store::Keyspace;
 use crate::transaction::{Found, Transaction};
 
@@ -31,17 +31,10 @@ pub fn read_heads(heads: Keyspace, transaction: &mut Transaction<'_>, plan: &Pla
 
 /// What is under the keys; fewer than these where one of them cannot go straight.
 #[inline(never)]
-pub fn hold<'v>(
-    found: &'v Found,
-    keys: usize,
-    records: &dyn StraightRecords,
-    plan: &Plan<'_>,
-    rules: ExpiryRules,
-    now_ms: u64,
-) -> Result<Few<Held<'v>>> {
+pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, rules: ExpiryRules, now_ms: u64) -> Result<Few<Held<'v>>> {
     let mut held = Few::with_capacity(keys);
     found.for_each(keys, |record| {
-        if let Some(under) = Held::of(record, records, plan, rules, now_ms) {
+        if let Some(under) = Held::of(record, plan, rules, now_ms) {
             held.push(under);
         }
     })?;
@@ -61,7 +54,7 @@ pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transac
 /// are kept.
 #[inline(never)]
 pub fn read_parts<'v>(
-    records: &dyn StraightRecords,
+    keyspace: Keyspace,
     transaction: &mut Transaction<'_>,
     members: &[Member<'_>],
     popped: &[Popped],
@@ -70,20 +63,20 @@ pub fn read_parts<'v>(
 ) -> Result<Option<Parts<'v>>> {
     let head = |position: u32| head_at(held, position);
     let in_collections = || members.iter().filter_map(|&(position, name)| head(position).map(|head| (head, name)));
-    let indexes = || popped.iter().filter_map(|&(position, index)| Some((head(position)?, records.index(index))));
+    let indexes = || popped.iter().filter_map(|&(position, index)| Some((head(position)?, records::index(index))));
     let element_bytes = PREFIX_BYTES + size_of::<u64>();
     let length = members.iter().map(|(_, name)| PREFIX_BYTES + name.len()).sum::<usize>() + popped.len() * element_bytes;
     let bytes = arena::bytes(length, |bytes| {
         for (head, name) in in_collections() {
-            bytes.extend_from_slice(&records.prefix(head.version));
+            bytes.extend_from_slice(&records::prefix(head.version));
             bytes.extend_from_slice(name);
         }
         for (head, index) in indexes() {
-            bytes.extend_from_slice(&records.prefix(head.version));
+            bytes.extend_from_slice(&records::prefix(head.version));
             bytes.extend_from_slice(&index);
         }
     });
-    let (mut rest, keyspace) = (bytes.as_ref(), records.keyspaces().parts);
+    let mut rest = bytes.as_ref();
     let mut keys: Few<(Keyspace, &[u8])> = Few::with_capacity(members.len() + popped.len());
     keys.extend(in_collections().filter_map(|(_, name)| Some((keyspace, rest.split_off(..PREFIX_BYTES + name.len())?))));
     keys.extend(rest.chunks_exact(element_bytes).map(|key| (keyspace, key)));
@@ -103,7 +96,7 @@ pub fn read_parts<'v>(
                 parts.push(Part::default());
                 continue;
             };
-            let value = record.and_then(|record| records.read_part(head.kind, record));
+            let value = record.and_then(|record| records::read_part(head.kind, record));
             are_known &= record.is_none() || value.is_some();
             parts.push(Part::of(value));
             return;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, texts};
 use crate::few::Few;
 use crate::layout::Kind;
 use crate::layout::lists::{End, pushed};
-use crate::layout::straight::{Head, Keyspaces, StraightRecords, Value};
+use crate::layout::straight::{self as records, Head, Keyspaces, Value};
 use crate::resp::reply::Reply;
 use crate::session::Server;
 use crate::session::run::{Done, Pending, Product};
@@ -39,7 +39,6 @@ impl<'v> State<'v> {
         &mut self,
         plan: &Plan<'j>,
         transaction: &Transaction<'_>,
-        records: &dyn StraightRecords,
         versions: &mut Versions,
         server: &mut Server,
         done: &mut Vec<Done>,
@@ -53,7 +52,7 @@ impl<'v> State<'v> {
             for _ in 0..step.times {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
-                match self.run(step, position, records, versions, server.settings.max_string_bytes, reply) {
+                match self.run(step, position, versions, server.settings.max_string_bytes, reply) {
                     Ok(()) => {}
                     Err(error @ Error::OutOfVersions) => return Err(error),
                     Err(error) => {
@@ -75,15 +74,7 @@ impl<'v> State<'v> {
     }
 
     /// Runs a call. `position` is that of its key.
-    fn run(
-        &mut self,
-        step: &Step<'v>,
-        position: usize,
-        records: &dyn StraightRecords,
-        versions: &mut Versions,
-        max_string_bytes: usize,
-        reply: &mut Reply,
-    ) -> Result<()> {
+    fn run(&mut self, step: &Step<'v>, position: usize, versions: &mut Versions, max_string_bytes: usize, reply: &mut Reply) -> Result<()> {
         let args = step.call.args.as_slice();
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         match step.straight.on {
@@ -102,14 +93,14 @@ impl<'v> State<'v> {
                     Fate::Becomes(new) => Some(new),
                     Fate::Goes => None,
                 };
-                let head = held.head_or_new(kind, records, versions)?;
+                let head = held.head_or_new(kind, versions)?;
                 let count = head.count.saturating_add(u64::from(new.is_some())).saturating_sub(u64::from(part.value.is_some()));
                 let is_other = std::mem::replace(&mut head.count, count) != count;
                 held.has_other_head |= is_other;
                 (part.value, held.is_touched) = (new, true);
             }
             On::Push(end) => {
-                let head = held.head_or_new(Kind::List, records, versions)?;
+                let head = held.head_or_new(Kind::List, versions)?;
                 let (index, first) = pushed(head.first, head.count, end)?;
                 (head.first, head.count) = (first, head.count.saturating_add(1));
                 reply.length(head.count);
@@ -136,14 +127,8 @@ impl<'v> State<'v> {
 
     /// Puts what has changed.
     #[inline(never)]
-    pub fn put(
-        &self,
-        records: &dyn StraightRecords,
-        transaction: &mut Transaction<'_>,
-        members: &[Member<'_>],
-        popped: &[Popped],
-    ) -> Result<()> {
-        let Keyspaces { heads, parts, scores } = records.keyspaces();
+    pub fn put(&self, keyspaces: Keyspaces, transaction: &mut Transaction<'_>, members: &[Member<'_>], popped: &[Popped]) -> Result<()> {
+        let Keyspaces { heads, parts, scores, .. } = keyspaces;
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
             if held.is_as_stored() {
@@ -155,41 +140,41 @@ impl<'v> State<'v> {
             }
             transaction.put_at_lock_key(heads, position, |record| match &held.body {
                 Body::Nothing => {}
-                Body::String(value) => records.write_string(record, held.expire_at_ms, value.bytes(&mut itoa::Buffer::new())),
-                Body::Collection(head) => records.write_collection(record, held.expire_at_ms, *head),
+                Body::String(value) => records::write_string(record, held.expire_at_ms, value.bytes(&mut itoa::Buffer::new())),
+                Body::Collection(head) => records::write_collection(record, held.expire_at_ms, *head),
             })?;
         }
         for (part, &(position, name)) in self.parts.members.iter().zip(members) {
             let Some(&Head { kind, version, .. }) = head_at(&self.held, position) else { continue };
-            let prefix = records.prefix(version);
+            let prefix = records::prefix(version);
             let new = match part.fate() {
                 Fate::Stays => continue,
                 Fate::Becomes(new) => new,
                 Fate::Goes => {
                     transaction.delete_straight(parts, [&prefix, name])?;
                     if let Some(score) = part.stored.and_then(Value::score) {
-                        transaction.delete_straight(scores, [&prefix, &records.ordered(score), name])?;
+                        transaction.delete_straight(scores, [&prefix, &records::ordered(score), name])?;
                     }
                     continue;
                 }
             };
-            transaction.put_straight(parts, [&prefix, name], |record| records.write_part(kind, record, new))?;
+            transaction.put_straight(parts, [&prefix, name], |record| records::write_part(kind, record, new))?;
             if let Value::Score(score) = new {
-                let (old, score_at) = (part.stored.and_then(Value::score).map(|old| records.ordered(old)), records.ordered(score));
+                let (old, score_at) = (part.stored.and_then(Value::score).map(|old| records::ordered(old)), records::ordered(score));
                 // Zeros of either sign are at one place.
                 if let Some(old) = old.filter(|old| *old != score_at) {
                     transaction.delete_straight(scores, [&prefix, &old, name])?;
                 }
-                transaction.put_straight(scores, [&prefix, &score_at, name], |record| records.write_score(record, score))?;
+                transaction.put_straight(scores, [&prefix, &score_at, name], |record| records::write_score(record, score))?;
             }
         }
         for &(position, index) in popped.iter().take(self.popped) {
             let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
-            transaction.delete_straight(parts, [&records.prefix(version), &records.index(index)])?;
+            transaction.delete_straight(parts, [&records::prefix(version), &records::index(index)])?;
         }
         for &(position, index, element) in &self.elements {
             let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
-            let key = [records.prefix(version), records.index(index)];
+            let key = [records::prefix(version), records::index(index)];
             transaction.put_straight(parts, [key.as_flattened()], |record| record.extend_from_slice(element))?;
         }
         Ok(())
