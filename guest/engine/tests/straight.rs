@@ -230,6 +230,20 @@ fn what_is_taken_away_is_as_otherwise_at_the_last_member_with_an_expiry_and_at_e
 }
 
 #[test]
+fn a_command_that_comes_with_other_arguments_than_before_does_what_these_say() {
+    let before = ["HSET h a 1 b 2 c 3", "SET s 0", "RPUSH l a b c"];
+    for pipeline in [
+        ["SET s 1", "SET s 2 EX 100", "GET s", "SET s 3"],
+        ["HDEL h a", "HDEL h a b", "HDEL h c", "HGET h c"],
+        ["LPUSH l p", "GET s", "LPUSH l q r", "LPUSH l s"],
+        ["LPOP l", "GET s", "LPOP l 2", "RPOP l"],
+        ["GET s", "GET s s", "GET", "GET s"],
+    ] {
+        is_the_same(&before, &pipeline, Limits::NONE);
+    }
+}
+
+#[test]
 fn what_is_named_again_and_again_is_read_once() {
     let mut measured = Measured::on(MemoryStore::new());
     measured.client.run("MSET a one b three n 1 m 10");

@@ -36,7 +36,7 @@ pub struct Held {
 
 enum Gate {
     Open,
-    Shared { _stripes: Locked },
+    Shared { _locked: Locked },
     Alone { _guard: ArcRwLockWriteGuard<RawRwLock, Stripes> },
 }
 
@@ -62,7 +62,7 @@ impl Drop for Locked {
     #[expect(unsafe_code, reason = "a guard of its own for each stripe would borrow from the gate's, or count references")]
     fn drop(&mut self) {
         for stripe in self.stripes.iter().filter_map(|&stripe| self.gate.get(stripe)) {
-            // SAFETY: `new` has locked each of these once, and nobody unlocks what he has not locked.
+            // SAFETY: `new` has locked each of these once, whose guards have no state, and nobody unlocks what he has not locked.
             unsafe { stripe.unlock(GuardSend::new()) };
         }
     }
@@ -94,18 +94,21 @@ impl KeyLocks {
             Scope::Exclusive => Held { by_position: Few::new(), _gate: Gate::Alone { _guard: self.gate.write_arc() } },
             Scope::Keys(keys) => {
                 let by_position: Few<usize> = keys.iter().map(|key| self.stripe(key)).collect();
-                let stripes = Locked::new(self.gate.read_arc(), &by_position);
-                Held { by_position, _gate: Gate::Shared { _stripes: stripes } }
+                let locked = Locked::new(self.gate.read_arc(), &by_position);
+                Held { by_position, _gate: Gate::Shared { _locked: locked } }
             }
         }
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
 
     fn scope(keys: &[&'static str]) -> Scope {
         Scope::Keys(keys.iter().map(|key| Bytes::from(*key)).collect())
@@ -121,6 +124,23 @@ mod tests {
         drop(held);
         assert!(!is_locked());
         assert!(locks.gate.try_write().is_some());
+    }
+
+    #[test]
+    fn another_thread_may_release_what_it_was_given_and_who_waits_goes_on() {
+        let locks = KeyLocks::new();
+        let held = locks.acquire(&scope(&["a", "b", "a"]));
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                drop(locks.acquire(&scope(&["b"])));
+                sender.send(()).unwrap();
+            });
+            assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+            threads.spawn(move || drop(held));
+            receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        });
+        assert!(locks.gate.try_write().is_some_and(|stripes| stripes.iter().all(|stripe| !stripe.is_locked())));
     }
 
     #[test]

@@ -148,6 +148,19 @@ pub fn resolve(request: &[Bytes]) -> Option<&'static Command> {
 
 #[cfg(test)]
 mod tests {
+    use crate::command::flags::Flags;
+    use crate::command::{Run, Ways};
+
+    #[test]
+    fn what_a_command_does_that_goes_straight_is_not_decided_by_its_arguments() {
+        let straight = |run: &Run| matches!(run, Run::Data(_, Ways { straight: Some(_), .. }));
+        let all: Vec<_> = super::all().iter().filter(|command| straight(&command.run)).collect();
+        assert!(all.len() > 20);
+        for command in all {
+            assert_eq!(command.writes(&[]), command.flags.has(Flags::WRITE), "{}", command.name);
+        }
+    }
+
     #[test]
     fn every_command_is_found_in_any_case() {
         for command in super::all() {

@@ -300,7 +300,7 @@ pub trait Layout {
         None
     }
 
-    /// Where the records are of what may [go straight](crate::command::straight); `None` in layouts where they are not so simple.
+    /// Where the records are of what may [go straight](crate::command::straight); only where they are those of the [default layout](straight).
     fn straight(&self) -> Option<Keyspaces> {
         None
     }

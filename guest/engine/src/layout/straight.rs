@@ -1,6 +1,10 @@
 //! How records lie of what commands do that [go straight](crate::command::straight): the head of a key is one record under its lock key, and members
 //! are one record each, so that whoever knows the head knows where they are. So it is in the default layout, and in no other: its own functions are
 //! called, and not those of any layout, as they are small and called for each member.
+//!
+//! Nothing beside the head and the records of members changes where a string is put in the place of another, or a member is put, as long as no expiry
+//! comes, goes or moves. A member that is taken away loses its records, and a key its head with the last one; where the key has neither an expiry nor a
+//! tree, that is all.
 
 use super::Kind;
 pub use super::orbweaver::straight::{
@@ -74,9 +78,7 @@ pub struct Head {
     pub first: u64,
 }
 
-/// Where such records are. All keyspaces are in byte order. Nothing beside the head and the records of members changes where a string is put in the place of
-/// another, or a member is put, as long as no expiry comes, goes or moves. A member that is taken away loses its records, and a key its head with the
-/// last one; where the key has neither an expiry nor a tree, that is all.
+/// Where such records are. All keyspaces are in byte order.
 #[derive(Clone, Copy, Debug)]
 pub struct Keyspaces {
     /// Those of heads.

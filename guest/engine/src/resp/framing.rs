@@ -127,6 +127,7 @@ impl PieceSink for Bulks<'_> {
 fn framed_with_more(room: &mut [u8], at: usize, string: Piece<'_>) -> Option<usize> {
     let place: &mut [u8; CHUNK_ROOM] = room.get_mut(at..)?.first_chunk_mut()?;
     let length = string.len();
+    // Sooner than where it is copied: no bound below needs to be looked at then.
     if length > CHUNK_BYTES {
         return None;
     }

@@ -12,7 +12,7 @@ pub const MAX_GROUP: usize = 128;
 
 /// Lists with room for more arguments than these are not kept.
 const MAX_SPARE_ARGS: usize = 32;
-/// So many lists are.
+/// So many lists are kept.
 const MAX_SPARE_LISTS: usize = MAX_GROUP * TIMES_IN_A_ROW;
 
 /// Equal requests that write are one job up to so many bytes of them, and so many arguments. They change fewer than [`ROOMY_OPS`] records
@@ -132,4 +132,36 @@ pub fn comes_again(input: &[u8], length: usize) -> bool {
 /// Whether a store takes the longest row.
 pub const fn is_roomy(limits: &Limits) -> bool {
     limits.max_batch_ops >= ROOMY_OPS && limits.max_batch_bytes >= ROOMY_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::table;
+    use crate::resp::reply::Protocol;
+
+    fn job(room: usize) -> Job {
+        let mut args = Vec::with_capacity(room);
+        args.extend([Bytes::from_static(b"get"), Bytes::from_static(b"k")]);
+        let call = Call { command: table::find(b"get").unwrap(), args, db: 0, protocol: Protocol::Resp2 };
+        Job { delivery: 0, silent: false, protocol: Protocol::Resp2, work: Work::Call(call) }
+    }
+
+    #[test]
+    fn a_group_that_is_cleared_leaves_the_lists_of_its_arguments_but_not_large_ones() {
+        let mut group = Group::of(job(2));
+        for job in [job(MAX_SPARE_ARGS + 1), job(3).again(5), job(3)] {
+            group.push(job);
+        }
+        assert_eq!(group.requests(), 8);
+        let mut spare = Vec::new();
+        group.clear(&mut spare);
+        assert!(group.is_empty() && group.requests() == 0);
+        assert!(spare.iter().all(Vec::is_empty));
+        assert_eq!(spare.iter().map(Vec::capacity).collect::<Vec<_>>(), [2, 3]);
+        let mut many = vec![Vec::new(); MAX_SPARE_LISTS];
+        group.push(job(2));
+        group.clear(&mut many);
+        assert_eq!(many.len(), MAX_SPARE_LISTS);
+    }
 }

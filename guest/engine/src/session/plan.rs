@@ -194,8 +194,8 @@ const NO_AUTH: Error = Error::client("NOAUTH Authentication required.");
 /// How much of a request's arguments an error text repeats, in bytes.
 const MAX_REPEATED: usize = 128;
 
-/// The command of a request as most are: one that works on one key, on a connection of which nothing else is to be known. `None` for any other, which is
-/// [`Engine::plan`]'s to plan.
+/// The command of a request as most are: one that works on one key, on a connection of which nothing else is to be known, but what is noted that it has
+/// come. `None` for any other, which is [`Engine::plan`]'s to plan.
 #[inline]
 pub fn plain_command(connection: &mut Connection, args: &[Bytes], now_ms: u64) -> Option<&'static Command> {
     let command = table::find(args.first()?)?;

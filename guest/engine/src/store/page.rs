@@ -62,7 +62,9 @@ impl Page {
     pub fn pieces_from(&self, position: usize) -> Pieces<'_> {
         let before = position.checked_mul(2).and_then(|first| first.checked_sub(1)).and_then(|before| self.ends.get(before));
         let start = before.and_then(|&end| usize::try_from(end).ok()).unwrap_or(0);
-        let (ends, _) = self.ends.get(position.saturating_mul(2)..).unwrap_or_default().as_chunks::<2>();
+        // Behind a record that is not within the bytes there is none.
+        let ends = self.ends.get(position.saturating_mul(2)..).filter(|_| start <= self.bytes.len());
+        let (ends, _) = ends.unwrap_or_default().as_chunks::<2>();
         Pieces { bytes: &self.bytes, start, ends: ends.iter() }
     }
 
@@ -139,7 +141,8 @@ impl<'p> Piece<'p> {
         self.length == 0
     }
 
-    /// What follows its first `N` bytes. Where it is shorter, that is longer than any page.
+    /// What follows its first `N` bytes. Where it is shorter, that is longer than any page: for a [sink](PieceSink), which takes none like that, and not
+    /// to be split.
     #[inline(always)]
     #[must_use]
     pub const fn behind<const N: usize>(self) -> Self {
@@ -176,7 +179,7 @@ impl<'p> Piece<'p> {
     }
 }
 
-/// Where pieces are put. The default one takes none: it stands in the place of one that is in use.
+/// Where pieces are put, but for those whose bytes the page does not have. The default one takes none: it stands in the place of one that is in use.
 pub trait PieceSink: Default {
     /// Puts some there, all or none, where that takes no call: most. `false`: none. What is called within a loop takes registers from it.
     fn put<const N: usize>(&mut self, pieces: [Piece<'_>; N]) -> bool;
@@ -332,6 +335,9 @@ mod tests {
         page.pieces_from(0).take_lying(1, |_, key, value| {
             assert_eq!((key.within::<3>(), key.within::<8>(), key.within::<2>()), (Some(b"key"), Some(b"keyvalue"), None));
             assert_eq!((value.within::<7>(), value.within::<8>()), (Some(b"valuek2"), None));
+            let (gone, none) = (key.behind::<4>(), key.behind::<3>());
+            assert_eq!((gone.within::<8>(), gone.bytes()), (None, None));
+            assert_eq!((none.len(), none.bytes()), (0, Some(b"".as_slice())));
             let (head, end) = value.split::<2>().unwrap();
             assert_eq!((head, end.len(), end.within::<4>(), end.bytes()), (b"va", 3, Some(b"luek"), Some(b"lue".as_slice())));
             assert!(value.split::<5>().is_some_and(|(_, end)| end.is_empty()) && value.split::<6>().is_none());
@@ -353,5 +359,7 @@ mod tests {
             });
             assert!(taken.is_empty() || taken == [(b"12345678a".to_vec(), Vec::new())], "{taken:?}");
         }
+        let page = Page { bytes: Bytes::from_static(b"12345678ab"), ends: vec![12; 4], more: false };
+        assert_eq!(page.pieces_from(1).take_lying(usize::MAX, |_, _, _| true), 0);
     }
 }

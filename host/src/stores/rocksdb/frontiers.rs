@@ -66,7 +66,7 @@ impl Filter {
     }
 
     /// Forgets all records.
-    fn empty(&self) {
+    fn clear(&self) {
         let words = self.words.get_or_init(|| (0..self.bytes / size_of::<u64>()).map(|_| AtomicU64::new(0)).collect());
         words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.records.store(0, Ordering::Relaxed);
@@ -88,6 +88,8 @@ impl Filter {
     fn fetch(&self, hash: u64) {
         if let Some((word, _)) = self.place(hash) {
             fetch(word);
+            #[cfg(not(target_arch = "x86_64"))]
+            std::hint::black_box(word.load(Ordering::Relaxed));
         }
     }
 
@@ -141,7 +143,7 @@ impl Frontiers {
     }
 
     /// A record of that hash may be put next: has the processor fetch what is known of it.
-    pub fn expect(&self, hash: u64) {
+    pub fn fetch(&self, hash: u64) {
         self.filter.fetch(hash);
     }
 
@@ -161,7 +163,7 @@ impl Frontiers {
         let mut known = self.known.write();
         if self.filter.is_full() {
             known.clear();
-            self.filter.empty();
+            self.filter.clear();
         }
         if is_found(&known) {
             return;
@@ -310,5 +312,26 @@ mod tests {
         let known = |number, last| is_absent(&frontiers, &key(number), last);
         assert!(!known(0, 9) && !known(2 * RECORDS, 9), "they are there");
         assert!(known(2 * RECORDS + 1, 9) && !known(2 * RECORDS + 1, 6));
+        assert!((3 * RECORDS..4 * RECORDS).all(|number| known(number, 9)), "nothing is left in it");
+        put(&frontiers, &key(3 * RECORDS));
+        assert!(!known(3 * RECORDS, 9));
+    }
+
+    #[test]
+    fn a_full_filter_is_not_emptied_beside_a_look() {
+        let frontiers = frontiers();
+        missed(&frontiers, None, 0);
+        (0..2 * RECORDS).for_each(|number| put(&frontiers, &key(number)));
+        thread::scope(|scope| {
+            let look = frontiers.look();
+            scope.spawn(|| missed(&frontiers, Some(&key(2 * RECORDS)), 7));
+            thread::sleep(Duration::from_millis(50));
+            let (bytes, are_there) = ((0..2 * RECORDS).map(key), |bytes: &[u8]| {
+                let name = Name { space: SPACE, bytes };
+                !look.is_absent(&name, hash(&name), 9)
+            });
+            assert!(bytes.into_iter().all(|bytes| are_there(&bytes)));
+        });
+        assert!(is_absent(&frontiers, &key(2 * RECORDS + 1), 9));
     }
 }

@@ -111,7 +111,7 @@ impl RecordCache {
         let name = Name { space, bytes: key };
         let hash = self.hash(&name);
         if may_be_put {
-            self.frontiers.expect(hash);
+            self.frontiers.fetch(hash);
         }
         let records = self.shard(hash)?.read();
         self.known(records.find(hash)?, &name, hash, last).map(|value| value.map(Bytes::copy_from_slice))
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn what_was_read_is_known_also_that_it_is_absent() {
         let cache = cache();
-        assert_eq!(cache.get(SPACE, b"k", 7, false), None);
+        assert_eq!(cache.get(SPACE, b"k", 7, true), None);
         cache.keep(SPACE, b"k", 7, Some(b"v"));
         cache.keep(SPACE, b"absent", 7, None);
         assert_eq!((cache.get(SPACE, b"k", 7, false), cache.get(SPACE, b"absent", 7, false)), (found(b"v"), Some(None)));

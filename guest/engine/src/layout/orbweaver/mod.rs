@@ -11,7 +11,7 @@ pub mod field_expiry;
 mod packed;
 pub mod rank;
 pub mod records;
-pub mod straight;
+pub(in crate::layout) mod straight;
 mod sweep;
 
 use super::anatomy::Anatomy;

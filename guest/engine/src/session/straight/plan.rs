@@ -150,6 +150,7 @@ impl<'j> Plan<'j> {
     #[inline(never)]
     fn take_command(&mut self, call: &Call) -> Option<Doing> {
         let Run::Data(_, Ways { straight: Some(straight), .. }) = &call.command.run else { return None };
+        // The arguments decide that of commands only that do not go straight.
         let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
         self.writes |= writes;
         self.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });

@@ -160,7 +160,7 @@ impl<'v> State<'v> {
             };
             transaction.put_straight(parts, [&prefix, name], |record| records::write_part(kind, record, new))?;
             if let Value::Score(score) = new {
-                let (old, score_at) = (part.stored.and_then(Value::score).map(|old| records::ordered(old)), records::ordered(score));
+                let (old, score_at) = (part.stored.and_then(Value::score).map(records::ordered), records::ordered(score));
                 // Zeros of either sign are at one place.
                 if let Some(old) = old.filter(|old| *old != score_at) {
                     transaction.delete_straight(scores, [&prefix, &old, name])?;
