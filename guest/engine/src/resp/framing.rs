@@ -91,9 +91,8 @@ pub struct Bulks<'r> {
 }
 
 impl Bulks<'_> {
-    fn take(&mut self, bytes: usize) -> bool {
+    fn take(&mut self, bytes: usize) {
         self.room = std::mem::take(&mut self.room).get_mut(bytes..).unwrap_or_default();
-        true
     }
 }
 
@@ -106,7 +105,8 @@ impl PieceSink for Bulks<'_> {
             let Some(bytes) = framed_with_more(self.room, end, string) else { return false };
             end += bytes;
         }
-        self.take(end)
+        self.take(end);
+        true
     }
 
     #[inline(never)]
@@ -118,7 +118,8 @@ impl PieceSink for Bulks<'_> {
             let Some(left) = string.bytes().and_then(|bytes| framed_into(place, bytes)) else { return false };
             end += before - left.len();
         }
-        self.take(end)
+        self.take(end);
+        true
     }
 }
 

@@ -10,23 +10,21 @@ const MOST_LINES: usize = 8;
 
 /// Has the processor fetch the bytes.
 pub fn touch(bytes: &[u8]) {
-    for byte in bytes.iter().step_by(LINE_BYTES).take(MOST_LINES) {
-        fetch(byte);
-        #[cfg(not(target_arch = "x86_64"))]
-        std::hint::black_box(*byte);
-    }
+    bytes.iter().step_by(LINE_BYTES).take(MOST_LINES).for_each(|byte| fetch(byte, |byte| *byte));
 }
 
-/// Has the processor fetch what is there, where it can be told. Nothing waits for it, however much is fetched at once.
+/// Has the processor fetch what is there, for which nothing waits, however much is fetched at once. Where it cannot be told to, what is there is read by
+/// `load`, which nobody looks at.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "a hint: it shows nothing to the program, whatever the address"))]
-pub fn fetch<T>(place: &T) {
+pub fn fetch<T, V>(place: &T, load: impl FnOnce(&T) -> V) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has it, and it never faults.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
+    if cfg!(not(target_arch = "x86_64")) {
+        std::hint::black_box(load(place));
+    }
 }

@@ -1,5 +1,6 @@
 //! The records of what goes straight, in this layout: `docs/format.md`, Records.
 
+pub use super::records::write_string;
 use super::records::{self, EXPIRES, RANKED};
 use crate::layout::ranks::MAX_LEVELS;
 use crate::layout::straight::{Head, Under, Value};
@@ -39,11 +40,6 @@ pub fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
 #[must_use]
 pub const fn empty(kind: Kind, version: u64) -> Head {
     Head { kind, has_tree: false, version, count: 0, first: records::FIRST_INDEX }
-}
-
-/// Appends the head of a string.
-pub fn write_string(record: &mut Vec<u8>, expire_at_ms: Option<u64>, value: &[u8]) {
-    records::write_string(record, expire_at_ms, value);
 }
 
 /// Appends the head of a collection.
