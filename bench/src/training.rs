@@ -42,14 +42,13 @@ pub fn count_in_module(to: &Path) -> Result<()> {
     orbweaver_component::build(workspace()?, &target).map_err(for_people)?;
     let module = orbweaver_component::module_with_checks(&target).map_err(for_people)?;
     let component = Component::compile_module(&hints::with_counts(&module).map_err(for_people)?).map_err(|error| anyhow!("{error:#}"))?;
-    let mut sums = Vec::new();
+    let mut instances = Vec::new();
     train(&component, |_, mut trainee| {
         let counts = trainee.0.memory(hints::COUNTS).context("the module counts nothing")?.as_chunks().0;
-        sums.resize(counts.len(), 0_u64);
-        sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum = sum.saturating_add(u64::from_le_bytes(count)));
+        instances.push(counts.iter().map(|&count| u64::from_le_bytes(count)).collect());
         Ok(())
     })?;
-    Ok(fs::write(to.join("component.branches"), hints::profile(&module, &sums).map_err(for_people)?)?)
+    Ok(fs::write(to.join("component.branches"), hints::profile(&module, &instances).map_err(for_people)?)?)
 }
 
 fn workspace() -> Result<&'static Path> {

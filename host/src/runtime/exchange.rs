@@ -112,13 +112,6 @@ pub(super) enum Replies {
     Taken(Vec<u8>),
 }
 
-impl From<Outcome<Held>> for Outcome<Replies> {
-    fn from(outcome: Outcome<Held>) -> Self {
-        let (outcome, held) = outcome.split();
-        outcome.with(Replies::Held(held))
-    }
-}
-
 impl From<Outcome> for Outcome<Replies> {
     fn from(outcome: Outcome) -> Self {
         let (outcome, replies) = outcome.split();
@@ -164,11 +157,6 @@ impl Joined {
             [only] => &only.answers,
             _ => &self.answers,
         }
-    }
-
-    /// Whether there is none yet.
-    pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
     }
 
     /// How long the replies are together.

@@ -3,7 +3,7 @@
 use super::bindings::exports::orbweaver::engine::resp::{self, Answer, Deliveries};
 use super::canonical::{Canonical, Flat, Lift, Lower, Place, Shape, aligned, piece, placed, size, word};
 use super::component::Component;
-use super::exchange::Outcome;
+use super::exchange::{Outcome, Replies};
 use super::exports::export;
 use super::guest::{Abi, Guest};
 use super::imports::State;
@@ -114,7 +114,8 @@ impl Instance {
     }
 
     /// Calls `resp.exchange-at`, as [`Instance::call`] would do it, but in less time, and leaves the replies where they are.
-    pub fn exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Result<Outcome<Held>, CallError> {
+    #[inline]
+    pub fn exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Result<Outcome<Replies>, CallError> {
         self.begin();
         self.try_exchange_at(now_us, input, whose).map_err(|trap| self.trapped(&trap))
     }
@@ -165,7 +166,7 @@ impl Instance {
         Ok(answer)
     }
 
-    fn try_exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Called<Outcome<Held>> {
+    fn try_exchange_at(&mut self, now_us: u64, input: &[&[u8]], whose: &Deliveries) -> Called<Outcome<Replies>> {
         let mut guest = Guest::of(self.wasm.as_context_mut())?;
         let length = input.iter().map(|piece| piece.len()).sum();
         let at = guest.allocate(length, 1)?;
@@ -267,7 +268,7 @@ impl<T: Lift, E: Lift> Returned for Result<T, E> {
 }
 
 /// The outcome that the component has put at this address: the fields of `resp.outcome`, in their order.
-fn lift_held(memory: &[u8], outcome: u32) -> Called<Outcome<Held>> {
+fn lift_held(memory: &[u8], outcome: u32) -> Called<Outcome<Replies>> {
     let mut fields = Place::at(aligned(size(outcome), resp::Outcome::SHAPE.align)?);
     let at = fields.of::<Vec<Answer>>();
     let (first, answers): (_, Vec<Answer>) = (u32::lift(memory, at)?, Lift::lift(memory, at)?);
@@ -285,7 +286,7 @@ fn lift_held(memory: &[u8], outcome: u32) -> Called<Outcome<Held>> {
         output_bytes,
         is_two_lists: for_peers.is_empty() && answers.iter().all(|answer| answer.state.is_none()),
     };
-    Ok(Outcome { answers, output: held, wake_after_ms, shutdown, for_peers })
+    Ok(Outcome { answers, output: Replies::Held(held), wake_after_ms, shutdown, for_peers })
 }
 
 /// The name of what frees an export's answer.
@@ -335,7 +336,7 @@ mod tests {
         assert_eq!((connections(&held.answers), connections(&outcome.answers)), (vec![5, 6], vec![5, 6]));
         assert_eq!((held.wake_after_ms, held.shutdown, &held.for_peers), (outcome.wake_after_ms, outcome.shutdown, &outcome.for_peers));
         assert_eq!((held.wake_after_ms, held.shutdown), (Some(77), true));
-        let Held { output, output_bytes, is_two_lists, .. } = held.output;
+        let Replies::Held(Held { output, output_bytes, is_two_lists, .. }) = held.output else { bail!("the replies are not held") };
         assert_eq!(piece(&memory, size(output), output_bytes)?, outcome.output);
         assert!(is_two_lists && lift_held(&memory, 17).is_err());
         Ok(())

@@ -9,7 +9,6 @@ use super::instance::{CallError, Held, Instance, Options};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::resp::decode::{Value, decode_reply};
 use orbweaver_engine::store::Store;
-use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// What a step of the sweep did.
@@ -207,26 +206,28 @@ impl Orbweaver {
     /// one. `more_follow`: one will be, so that this one's last commits need not be waited for either. Other connections are those that have delivered
     /// nothing to this one, and are not answered by it: the engine does not run a request again that it has answered.
     pub fn exchange_ahead(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> (Result<Outcome, CallError>, Unsettled) {
-        let (outcome, unsettled) = self.exchange_unsettled(deliveries, more_follow);
+        let outcome = self.exchange_all(deliveries, more_follow);
+        let unsettled = self.unsettled(deliveries);
         (outcome.and_then(|outcome| self.take(outcome)), unsettled)
     }
 
     /// An exchange that is written.
     fn exchange_settled(&mut self, deliveries: &[Delivery<'_>]) -> Result<Outcome<Replies>, CallError> {
-        let (outcome, unsettled) = self.exchange_unsettled(deliveries, false);
+        let outcome = self.exchange_all(deliveries, false);
+        let unsettled = self.unsettled(deliveries);
         match self.settle(unsettled)? {
             Some(instead) => Ok(instead.into()),
             None => outcome,
         }
     }
 
-    fn exchange_unsettled(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> (Result<Outcome<Replies>, CallError>, Unsettled) {
-        let outcome = self.exchange_all(deliveries, more_follow);
+    /// What of an exchange that has been made may not be written yet.
+    fn unsettled(&mut self, deliveries: &[Delivery<'_>]) -> Unsettled {
         self.let_commits_be_late(false);
         let last_commit = self.store().map_or(0, |store| store.last_late_commit());
         // What is settled has nobody to be told of a failure.
         let delivered = if last_commit > 0 { lengths(deliveries) } else { Vec::new() };
-        (outcome, Unsettled { last_commit, failures: self.failures, delivered })
+        Unsettled { last_commit, failures: self.failures, delivered }
     }
 
     /// Waits until an exchange is written. Returns what it has come to instead, where that may have failed, or where it has been made behind one
@@ -235,9 +236,11 @@ impl Orbweaver {
     /// # Errors
     /// As [`Orbweaver::exchange`].
     pub fn settle(&mut self, unsettled: Unsettled) -> Result<Option<Outcome>, CallError> {
-        if unsettled.is_settled() {
-            return Ok(None);
-        }
+        if unsettled.is_settled() { Ok(None) } else { self.wait_for(unsettled) }
+    }
+
+    #[inline(never)]
+    fn wait_for(&mut self, unsettled: Unsettled) -> Result<Option<Outcome>, CallError> {
         let Unsettled { last_commit, failures, delivered } = unsettled;
         if failures < self.failures {
             // Its instance is gone already.
@@ -276,23 +279,30 @@ impl Orbweaver {
 
     /// Calls, until all is run.
     fn exchange_all(&mut self, deliveries: &[Delivery<'_>], more_follow: bool) -> Result<Outcome<Replies>, CallError> {
+        let given_bytes: usize = deliveries.iter().map(|delivery| delivery.input.len()).sum();
+        self.let_commits_be_late(more_follow || given_bytes > self.group_bytes);
+        let outcome = self.exchange_once(deliveries)?;
+        let left_bytes = self.note_what_ran(&outcome, given_bytes);
+        let has_left = |(delivery, answer): (&Delivery<'_>, &Answer)| delivery.left(answer).is_some();
+        if deliveries.iter().zip(&outcome.answers).any(has_left) {
+            return self.exchange_rest(deliveries, outcome, left_bytes);
+        }
+        // Most calls are the only one.
+        Ok(outcome)
+    }
+
+    /// Calls for what the first call has left.
+    #[inline(never)]
+    fn exchange_rest(
+        &mut self,
+        deliveries: &[Delivery<'_>],
+        mut outcome: Outcome<Replies>,
+        mut left_bytes: usize,
+    ) -> Result<Outcome<Replies>, CallError> {
         let mut joined = Joined::default();
-        let mut left_bytes: usize = deliveries.iter().map(|delivery| delivery.input.len()).sum();
-        self.let_commits_be_late(more_follow || left_bytes > self.group_bytes);
-        let mut outcome = self.exchange_once(deliveries)?;
         loop {
-            let consumed = outcome.consumed();
-            left_bytes = left_bytes.saturating_sub(consumed);
-            if consumed > 0 {
-                self.group_bytes = if left_bytes > 0 { consumed } else { self.group_bytes.max(consumed) };
-            }
             // A call runs as many requests as a group holds. What is far behind them would cross again in vain.
-            let room = consumed.saturating_mul(2).max(LEAST_ROOM);
-            let has_left = |(delivery, answer): (&Delivery<'_>, &Answer)| delivery.left(answer).is_some();
-            if joined.is_empty() && !deliveries.iter().zip(&outcome.answers).any(has_left) {
-                // Most calls are the only one.
-                return Ok(outcome);
-            }
+            let room = outcome.consumed().saturating_mul(2).max(LEAST_ROOM);
             joined.add(self.take(outcome)?);
             if joined.bytes() >= MAX_REPLY_BYTES {
                 break;
@@ -302,8 +312,19 @@ impl Orbweaver {
                 break;
             }
             outcome = self.exchange_once(&left)?;
+            left_bytes = self.note_what_ran(&outcome, left_bytes);
         }
         Ok(joined.into_outcome().into())
+    }
+
+    /// Learns how much input a call runs. Returns how much is left of what was there.
+    fn note_what_ran(&mut self, outcome: &Outcome<Replies>, given_bytes: usize) -> usize {
+        let consumed = outcome.consumed();
+        let left_bytes = given_bytes.saturating_sub(consumed);
+        if consumed > 0 {
+            self.group_bytes = if left_bytes > 0 { consumed } else { self.group_bytes.max(consumed) };
+        }
+        left_bytes
     }
 
     fn let_commits_be_late(&mut self, may_be_late: bool) {
@@ -327,34 +348,35 @@ impl Orbweaver {
         self.exchanges += 1;
         let instance = self.instance()?;
         let commits = instance.commits();
-        let input: SmallVec<[&[u8]; 1]> = deliveries.iter().map(|delivery| delivery.input).collect();
-        let whose = match deliveries {
-            [only] => resp::Deliveries::One(only.connection),
+        let now_us = instance.state().environment.now_us();
+        let called = match deliveries {
+            [only] => instance.exchange_at(now_us, &[only.input], &resp::Deliveries::One(only.connection)),
             _ => {
-                let mut end = 0;
-                let ends = deliveries.iter().map(|delivery| {
-                    end += delivery.input.len();
-                    resp::Delivery { connection: delivery.connection, end: u32::try_from(end).unwrap_or(u32::MAX) }
-                });
-                resp::Deliveries::Several(ends.collect())
+                let input: Vec<&[u8]> = deliveries.iter().map(|delivery| delivery.input).collect();
+                instance.exchange_at(now_us, &input, &whose(deliveries))
             }
         };
-        let now_us = instance.state().environment.now_us();
-        let called = instance.exchange_at(now_us, &input, &whose);
         // What was not written may be open still: that is one import less.
         instance.state().store.rollback();
-        let trap = match called {
+        match called {
             Ok(mut outcome) => {
                 for answer in &mut outcome.answers {
                     if let (Some(state), Some(known)) = (answer.state.take(), self.connections.get_mut(&answer.connection)) {
                         known.state = Some(state);
                     }
                 }
-                return Ok(outcome.into());
+                Ok(outcome)
             }
-            Err(trap) => trap,
-        };
-        let written = instance.commits() != commits;
+            Err(trap) => {
+                let written = instance.commits() != commits;
+                self.exchange_apart(deliveries, written, trap)
+            }
+        }
+    }
+
+    /// What becomes of a call that has trapped.
+    #[inline(never)]
+    fn exchange_apart(&mut self, deliveries: &[Delivery<'_>], written: bool, trap: CallError) -> Result<Outcome<Replies>, CallError> {
         let text = self.replace(trap)?;
         if written || deliveries.len() == 1 {
             return Ok(all_closed(&lengths(deliveries), &format!("internal: {text}")).into());
@@ -490,6 +512,16 @@ fn introduce(instance: &mut Instance, facts: &[(String, String)], connections: &
         instance.connect(connection, address, state.as_deref())?;
     }
     Ok(())
+}
+
+/// Where the input of each of several deliveries ends, one behind the other.
+fn whose(deliveries: &[Delivery<'_>]) -> resp::Deliveries {
+    let mut end = 0;
+    let ends = deliveries.iter().map(|delivery| {
+        end += delivery.input.len();
+        resp::Delivery { connection: delivery.connection, end: u32::try_from(end).unwrap_or(u32::MAX) }
+    });
+    resp::Deliveries::Several(ends.collect())
 }
 
 /// The outcome of deliveries that have ended badly: each is told the error, in one line, and closed.

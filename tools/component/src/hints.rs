@@ -1,4 +1,5 @@
-//! Which branches are hardly ever taken, told to wasmtime, so that it puts what is rare behind what is not.
+//! Which branches are hardly ever taken, told to wasmtime, so that it puts what is rare behind what is not; and [which functions](crate::calls)
+//! calls by a table mean.
 //!
 //! A call of the component runs some thousand instructions once each, and a processor waits for the lines of code that they lie in. LLVM
 //! knows by its profile what is rare, but what it makes of it has no place for that; the [branch
@@ -12,12 +13,13 @@ use wasm_encoder::reencode::{Reencode, utils};
 use wasm_encoder::{
     BlockType, BranchHint, BranchHints, CodeSection, ExportKind, ExportSection, Function, Instruction, MemArg, MemorySection, MemoryType,
 };
-use wasm_encoder::{Module, RawSection};
+use wasm_encoder::{Module, RawSection, ValType};
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
+use crate::calls::{self, Direct, Target, VOTE_WORDS, Vote};
 use crate::rewriting::{Copied, locals};
 
-/// The memory that a counting module exports, with a number of 8 bytes for each segment of its code.
+/// The memory that a counting module exports: numbers of 8 bytes, one for each segment of its code, and two for each call by a table.
 pub const COUNTS: &str = "orbweaver:host/counts";
 
 /// A segment is rare that runs so many times less often than the branch to it, or than its function where no branch tells.
@@ -32,6 +34,10 @@ const USUAL: u64 = 4;
 struct Anatomy {
     segments: usize,
     branches: Vec<Branch>,
+    /// The segment of each call by a table.
+    calls: Vec<usize>,
+    /// How many parameters and locals it has.
+    locals: u32,
     /// By its opcodes: what it calls, and where its data is, changes whenever anything else does.
     hash: u64,
 }
@@ -44,8 +50,11 @@ struct Branch {
 }
 
 impl Anatomy {
-    fn of(body: &FunctionBody<'_>, code: &[u8]) -> Result<Self, wasmparser::Error> {
-        let mut anatomy = Self { hash: 0xcbf2_9ce4_8422_2325, ..Self::default() };
+    fn of(body: &FunctionBody<'_>, params: u32, code: &[u8]) -> Result<Self, wasmparser::Error> {
+        let mut anatomy = Self { hash: 0xcbf2_9ce4_8422_2325, locals: params, ..Self::default() };
+        for several in body.get_locals_reader()? {
+            anatomy.locals += several?.0;
+        }
         // The branches to the end of a block that is open, or where its loop begins.
         let mut blocks: Vec<Result<usize, Vec<usize>>> = vec![Err(Vec::new())];
         let mut segment = 0;
@@ -77,6 +86,7 @@ impl Anatomy {
                     segment += 1;
                     blocks.push(Err(Vec::new()));
                 }
+                Operator::CallIndirect { .. } => anatomy.calls.push(segment),
                 Operator::Else => segment += 1,
                 Operator::End => {
                     segment += 1;
@@ -128,13 +138,22 @@ struct Hints {
     rare: Vec<bool>,
 }
 
-/// A module that counts how often each of its segments runs.
+/// A module that counts how often each of its segments runs, and which functions its calls by a table mean.
 ///
 /// # Errors
 /// For people: what is given is no core module, or lacks a section that this adds to.
 pub fn with_counts(module: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let segments: usize = anatomies(module)?.iter().map(|(_, anatomy)| anatomy.segments).sum();
-    let mut rewriter = Counting { segments: u64::try_from(segments)?, next: 0, has_memory: false, has_export: false };
+    let anatomies = anatomies(module)?;
+    let segments: usize = anatomies.iter().map(|(_, anatomy)| anatomy.segments).sum();
+    let calls: usize = anatomies.iter().map(|(_, anatomy)| anatomy.calls.len()).sum();
+    let mut rewriter = Counting {
+        words: u64::try_from(segments + calls * VOTE_WORDS)?,
+        next: 0,
+        next_vote: u64::try_from(segments)?,
+        locals: anatomies.iter().map(|(_, anatomy)| anatomy.locals).collect(),
+        has_memory: false,
+        has_export: false,
+    };
     let mut rewritten = Module::new();
     rewriter.parse_core_module(&mut rewritten, Parser::new(0), module).map_err(|error| format!("a core module to count: {error}"))?;
     if !rewriter.has_memory || !rewriter.has_export || rewriter.next == 0 {
@@ -145,9 +164,14 @@ pub fn with_counts(module: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
 
 /// Copies a module and adds a memory behind its own.
 struct Counting {
-    segments: u64,
+    /// How many words it has.
+    words: u64,
     /// The segment that comes next, of all functions.
     next: u64,
+    /// Where the next call's words are.
+    next_vote: u64,
+    /// How many parameters and locals the functions have.
+    locals: VecDeque<u32>,
     has_memory: bool,
     has_export: bool,
 }
@@ -165,7 +189,7 @@ impl Reencode for Counting {
 
     fn parse_memory_section(&mut self, memories: &mut MemorySection, section: wasmparser::MemorySectionReader<'_>) -> Copied<()> {
         utils::parse_memory_section(self, memories, section)?;
-        let pages = (self.segments * 8).div_ceil(1 << 16);
+        let pages = (self.words * 8).div_ceil(1 << 16);
         memories.memory(MemoryType { minimum: pages, maximum: Some(pages), memory64: false, shared: false, page_size_log2: None });
         self.has_memory = memories.len() == 2;
         Ok(())
@@ -179,12 +203,17 @@ impl Reencode for Counting {
     }
 
     fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Copied<()> {
-        let mut function = Function::new(locals(self, &body)?);
+        let scratch = self.locals.pop_front().unwrap_or_default();
+        let mut function = Function::new([locals(self, &body)?, vec![(1, ValType::I32)]].concat());
         self.count(&mut function);
         let mut depth = 1;
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
             let instruction = self.parse_instruction(&mut reader)?;
+            if matches!(instruction, Instruction::CallIndirect { .. }) {
+                calls::count(&mut function, scratch, self.next_vote * 8);
+                self.next_vote += u64::try_from(VOTE_WORDS).unwrap_or_default();
+            }
             function.instruction(&instruction);
             match instruction {
                 Instruction::Block(_) | Instruction::Loop(_) | Instruction::If(_) => depth += 1,
@@ -212,15 +241,26 @@ fn begins_segment(instruction: &Instruction<'_>) -> bool {
 /// The functions of a module, by their numbers.
 fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
     let (mut function, mut anatomies) = (0, Vec::new());
+    let (mut types, mut params) = (Vec::new(), VecDeque::new());
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
+            Payload::TypeSection(section) => {
+                for of_type in section.into_iter_err_on_gc_types() {
+                    types.push(u32::try_from(of_type?.params().len())?);
+                }
+            }
+            Payload::FunctionSection(section) => {
+                for of_function in section {
+                    params.push_back(types.get(usize::try_from(of_function?)?).copied().unwrap_or_default());
+                }
+            }
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
                     function += u32::from(matches!(import?.ty, wasmparser::TypeRef::Func(_)));
                 }
             }
             Payload::CodeSectionEntry(body) => {
-                anatomies.push((function, Anatomy::of(&body, module)?));
+                anatomies.push((function, Anatomy::of(&body, params.pop_front().unwrap_or_default(), module)?));
                 function += 1;
             }
             _ => {}
@@ -229,53 +269,121 @@ fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
     Ok(anatomies)
 }
 
-/// What is kept of the counts of a module, which are in the order of its segments: those of each function that has run, by what it does.
+/// The functions of a module's table, by their places in it, and what they are known by in another build.
+fn targets(module: &[u8], anatomies: &[(u32, Anatomy)]) -> Result<Vec<(Direct, Target)>, Box<dyn Error>> {
+    let hashes: BTreeMap<u32, u64> = anatomies.iter().map(|(function, anatomy)| (*function, anatomy.hash)).collect();
+    let mut alike: BTreeMap<u64, u32> = BTreeMap::new();
+    let target = |(place, function)| {
+        let &hash = hashes.get(&function)?;
+        let number = alike.entry(hash).or_default();
+        *number += 1;
+        Some((Direct { place, function }, Target { hash, number: *number }))
+    };
+    Ok(calls::table(module)?.into_iter().filter_map(target).collect())
+}
+
+/// What has been counted of all functions that do the same.
+struct Counted {
+    segments: Vec<u64>,
+    votes: Vec<Vote>,
+}
+
+/// What is kept of the counts of a module's instances, which are in the order of its segments, and of its calls behind them: those of each function
+/// that has run, by what it does.
 ///
 /// # Errors
 /// For people: this is no core module, or these are counts of another one.
-pub fn profile(module: &[u8], counts: &[u64]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let mut functions: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    let mut start = 0;
-    for (_, anatomy) in anatomies(module)? {
-        let own = counts.get(start..start + anatomy.segments).ok_or("fewer counts than segments")?;
-        start += anatomy.segments;
-        let sums = functions.entry(anatomy.hash).or_insert_with(|| vec![0; anatomy.segments]);
-        sums.iter_mut().zip(own).for_each(|(sum, count)| *sum += count);
+pub fn profile(module: &[u8], instances: &[Vec<u64>]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let anatomies = anatomies(module)?;
+    let targets: BTreeMap<u64, Target> =
+        targets(module, &anatomies)?.into_iter().map(|(direct, target)| (direct.place.into(), target)).collect();
+    let segments: usize = anatomies.iter().map(|(_, anatomy)| anatomy.segments).sum();
+    let mut functions: BTreeMap<u64, Counted> = BTreeMap::new();
+    let (mut start, mut votes_start) = (0, segments);
+    for (_, anatomy) in &anatomies {
+        let (end, votes_end) = (start + anatomy.segments, votes_start + anatomy.calls.len() * VOTE_WORDS);
+        let sums = functions
+            .entry(anatomy.hash)
+            .or_insert_with(|| Counted { segments: vec![0; anatomy.segments], votes: vec![Vote::default(); anatomy.calls.len()] });
+        for counts in instances {
+            let own = counts.get(start..end).zip(counts.get(votes_start..votes_end));
+            let (own, votes) = own.ok_or("fewer counts than segments and calls")?;
+            sums.segments.iter_mut().zip(own).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+            let (votes, _) = votes.as_chunks::<VOTE_WORDS>();
+            let votes = votes.iter().map(|[place, lead]| Vote::of(targets.get(place).copied(), *lead));
+            sums.votes.iter_mut().zip(votes).for_each(|(sum, vote)| sum.add(vote));
+        }
+        (start, votes_start) = (end, votes_end);
     }
+    let calls: BTreeMap<u64, &[usize]> = anatomies.iter().map(|(_, anatomy)| (anatomy.hash, anatomy.calls.as_slice())).collect();
     let mut file = Vec::new();
-    for (hash, counts) in functions.into_iter().filter(|(_, counts)| counts.iter().any(|&count| count > 0)) {
+    for (hash, Counted { segments, votes }) in functions.into_iter().filter(|(_, counted)| counted.segments.iter().any(|&count| count > 0))
+    {
         file.extend_from_slice(&hash.to_le_bytes());
-        file.extend_from_slice(&u32::try_from(counts.len())?.to_le_bytes());
+        file.extend_from_slice(&u32::try_from(segments.len())?.to_le_bytes());
         // Powers of two are enough; there are 64 of them.
-        file.extend(counts.iter().map(|count| u8::try_from(u64::BITS - count.leading_zeros()).unwrap_or(u8::MAX)));
+        file.extend(segments.iter().map(|count| u8::try_from(u64::BITS - count.leading_zeros()).unwrap_or(u8::MAX)));
+        let in_segments = calls.get(&hash).copied().unwrap_or_default().iter().map(|&segment| segments.get(segment).copied());
+        let winner = |(vote, calls): (Vote, Option<u64>)| vote.winner(calls.unwrap_or_default());
+        let winners: Vec<(u32, Target)> =
+            (0..).zip(votes.into_iter().zip(in_segments).map(winner)).filter_map(|(call, target)| Some((call, target?))).collect();
+        file.extend_from_slice(&u32::try_from(winners.len())?.to_le_bytes());
+        for (call, Target { hash, number }) in winners {
+            file.extend_from_slice(&call.to_le_bytes());
+            file.extend_from_slice(&hash.to_le_bytes());
+            file.extend_from_slice(&number.to_le_bytes());
+        }
     }
     Ok(file)
 }
 
-fn read_profile(mut file: &[u8]) -> Option<BTreeMap<u64, Vec<u64>>> {
+/// What a profile has of a function.
+struct Known {
+    counts: Vec<u64>,
+    /// What some of its calls by a table mean, by their numbers.
+    calls: BTreeMap<u32, Target>,
+}
+
+fn read_profile(mut file: &[u8]) -> Option<BTreeMap<u64, Known>> {
+    let file = &mut file;
     let mut functions = BTreeMap::new();
     while !file.is_empty() {
-        let (hash, rest) = file.split_first_chunk()?;
-        let (length, rest) = rest.split_first_chunk()?;
-        let (powers, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+        let hash = u64::from_le_bytes(take(file)?);
+        let length = u32::from_le_bytes(take(file)?);
+        let powers = file.split_off(..usize::try_from(length).ok()?)?;
         let count = |&power: &u8| if power == 0 { 0 } else { 1_u64.checked_shl(u32::from(power) - 1).unwrap_or(u64::MAX) };
-        functions.insert(u64::from_le_bytes(*hash), powers.iter().map(count).collect());
-        file = rest;
+        let mut calls = BTreeMap::new();
+        for _ in 0..u32::from_le_bytes(take(file)?) {
+            let call = u32::from_le_bytes(take(file)?);
+            calls.insert(call, Target { hash: u64::from_le_bytes(take(file)?), number: u32::from_le_bytes(take(file)?) });
+        }
+        functions.insert(hash, Known { counts: powers.iter().map(count).collect(), calls });
     }
     Some(functions)
 }
 
-/// A module with hints of what is rare, by a [`profile`].
+/// The next bytes of a file.
+fn take<const N: usize>(file: &mut &[u8]) -> Option<[u8; N]> {
+    file.split_off(..N)?.try_into().ok()
+}
+
+/// A module with hints of what is rare, and with direct calls, by a [`profile`].
 ///
 /// # Errors
 /// For people: this is no core module, or no profile.
 pub fn with_hints(module: &[u8], file: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let functions = read_profile(file).ok_or("the profile of branches is cut")?;
+    let anatomies = anatomies(module)?;
+    let targets = targets(module, &anatomies)?;
+    let direct = |target: &Target| targets.iter().find(|(_, known)| known == target).map(|(direct, _)| *direct);
     let of_function = |(number, anatomy): (u32, Anatomy)| {
-        let counts = functions.get(&anatomy.hash).filter(|counts| counts.len() == anatomy.segments);
-        (number, counts.map(|counts| anatomy.hints(counts)).unwrap_or_default())
+        let Some(known) = functions.get(&anatomy.hash).filter(|known| known.counts.len() == anatomy.segments) else {
+            return Told { number, ..Told::default() };
+        };
+        let calls = known.calls.iter().filter_map(|(&call, target)| Some((call, direct(target)?))).collect();
+        Told { number, hints: anatomy.hints(&known.counts), calls, locals: anatomy.locals }
     };
-    let mut rewriter = Hinting { functions: anatomies(module)?.into_iter().map(of_function).collect(), hints: BranchHints::new() };
+    let mut rewriter = Hinting { functions: anatomies.into_iter().map(of_function).collect(), hints: BranchHints::new() };
     let mut rewritten = Module::new();
     rewriter.parse_core_module(&mut rewritten, Parser::new(0), module).map_err(|error| format!("a core module for hints: {error}"))?;
     // They stand in front of the code.
@@ -292,8 +400,20 @@ pub fn with_hints(module: &[u8], file: &[u8]) -> Result<Vec<u8>, Box<dyn Error>>
     Ok(hinted.finish())
 }
 
+/// What is changed in a function.
+#[derive(Default)]
+struct Told {
+    /// Its own number.
+    number: u32,
+    hints: Hints,
+    /// What some of its calls by a table mean mostly, by their numbers.
+    calls: BTreeMap<u32, Direct>,
+    /// How many parameters and locals it has.
+    locals: u32,
+}
+
 struct Hinting {
-    functions: VecDeque<(u32, Hints)>,
+    functions: VecDeque<Told>,
     hints: BranchHints,
 }
 
@@ -301,9 +421,11 @@ impl Reencode for Hinting {
     type Error = Infallible;
 
     fn parse_function_body(&mut self, code: &mut CodeSection, body: FunctionBody<'_>) -> Copied<()> {
-        let mut function = Function::new(locals(self, &body)?);
-        let (number, Hints { branches, rare }) = self.functions.pop_front().unwrap_or_default();
-        let (mut branches, mut rare) = (branches.into_iter(), rare.into_iter().skip(1));
+        let Told { number, hints: Hints { branches, rare }, calls, locals: scratch } = self.functions.pop_front().unwrap_or_default();
+        let mut locals = locals(self, &body)?;
+        locals.extend((!calls.is_empty()).then_some((1, ValType::I32)));
+        let mut function = Function::new(locals);
+        let (mut branches, mut rare, mut call) = (branches.into_iter(), rare.into_iter().skip(1), 0);
         let (mut hints, mut is_rare) = (Vec::new(), false);
         let mut reader = body.get_operators_reader()?;
         while !reader.eof() {
@@ -318,6 +440,13 @@ impl Reencode for Hinting {
                 && let Some(is_taken) = branches.next().flatten()
             {
                 hints.push(hint(&function, is_taken));
+            }
+            if let Instruction::CallIndirect { type_index, table_index } = instruction {
+                call += 1;
+                if let Some(&direct) = calls.get(&(call - 1)) {
+                    calls::call(&mut function, direct, scratch, (type_index, table_index), |function| hints.push(hint(function, true)));
+                    continue;
+                }
             }
             function.instruction(&instruction);
             is_rare = begins_segment(&instruction) && rare.next() == Some(true);

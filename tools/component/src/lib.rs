@@ -1,5 +1,6 @@
 //! Builds the component: for the host, which carries it, and for the release artefacts.
 
+mod calls;
 pub mod copies;
 pub mod deadline;
 pub mod hints;

@@ -58,7 +58,7 @@ fn run(module: &[u8], numbers: impl IntoIterator<Item = i32>) -> (Vec<i32>, Vec<
 
 /// A profile of the module, after it has run with these numbers.
 fn profiled(module: &[u8], numbers: impl IntoIterator<Item = i32>) -> Vec<u8> {
-    profile(module, &run(&with_counts(module).unwrap(), numbers).1).unwrap()
+    profile(module, &[run(&with_counts(module).unwrap(), numbers).1]).unwrap()
 }
 
 /// The hints of a module: of which function, whether it is of a branch whose number in it is given, and whether that is taken.
@@ -149,6 +149,9 @@ fn what_cannot_be_counted_or_told_is_refused() {
     assert_eq!(with_hints(&module, &profile[..profile.len() - 1]).unwrap_err().to_string(), "the profile of branches is cut");
     assert!(with_hints(b"no module", &profile).is_err());
     assert!(with_counts(b"no module").is_err());
-    assert_eq!(orbweaver_component::hints::profile(&module, &[1, 2]).unwrap_err().to_string(), "fewer counts than segments");
+    assert_eq!(
+        orbweaver_component::hints::profile(&module, &[vec![1, 2]]).unwrap_err().to_string(),
+        "fewer counts than segments and calls"
+    );
     assert_eq!(with_counts(&Module::new().finish()).unwrap_err().to_string(), "a core module to count needs one memory, exports and code");
 }
