@@ -35,7 +35,7 @@ pub fn count_in_source(to: &Path) -> Result<()> {
     train(&component, |name, trainee| trainee.write(&to.join(format!("{}.profraw", name.replace(' ', "-")))))
 }
 
-/// Builds the component in the folder `to`, has the module that hosts run count how often each piece of it runs, and writes that to
+/// Builds the component in the folder `to`, has the module that hosts run count how often each piece of it runs and what its calls mean, and writes that to
 /// `component.branches`.
 pub fn count_in_module(to: &Path) -> Result<()> {
     let target = to.join("target");

@@ -61,10 +61,20 @@ fn the_profile_for_the_compiler_was_counted_with_the_names_that_functions_have()
 #[test]
 fn what_the_module_that_runs_has_counted_is_told_of_most_of_its_functions() {
     let module = std::fs::read(concat!(env!("OUT_DIR"), "/checked.wasm")).unwrap();
-    let (mut functions, mut told) = (0, 0);
+    let (mut functions, mut told, mut by_table, mut direct) = (0, 0, 0, 0);
     for payload in wasmparser::Parser::new(0).parse_all(&module) {
         match payload.unwrap() {
             wasmparser::Payload::CodeSectionStart { count, .. } => functions = count,
+            wasmparser::Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader().unwrap() {
+                    match operator.unwrap() {
+                        wasmparser::Operator::CallIndirect { .. } => by_table += 1,
+                        // The compiler makes none of a type of its own.
+                        wasmparser::Operator::If { blockty: wasmparser::BlockType::FuncType(_) } => direct += 1,
+                        _ => {}
+                    }
+                }
+            }
             wasmparser::Payload::CustomSection(section) => {
                 if let wasmparser::KnownCustom::BranchHints(hints) = section.as_known() {
                     told = hints.count();
@@ -75,4 +85,6 @@ fn what_the_module_that_runs_has_counted_is_told_of_most_of_its_functions() {
     }
     // Of a third all is small, or nothing is rare, and a tenth never runs.
     assert!(told * 3 > functions, "{told} of {functions}: too much has changed since they were counted: cargo xtask profile");
+    // More than half of the calls by a table never run, or mean several functions.
+    assert!(direct * 4 > by_table, "{direct} of {by_table} calls by a table: too much has changed: cargo xtask profile");
 }

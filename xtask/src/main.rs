@@ -97,7 +97,7 @@ enum Verb {
     /// Count which branches of the component are taken, for the compiler
     ///
     /// Builds a component that counts, runs every command and what is measured through it, and writes guest/component.profdata, by
-    /// which the component is compiled, and then guest/component.branches, by which wasmtime lays out its code. Due after changes to what
+    /// which the component is compiled, and then guest/component.branches, by which wasmtime lays out its code and calls are made directly. Due after changes to what
     /// is hot; until then changed functions are compiled as without them.
     #[command(after_help = "Example:\n  cargo xtask profile")]
     Profile,

@@ -239,6 +239,7 @@ impl Orbweaver {
         if unsettled.is_settled() { Ok(None) } else { self.wait_for(unsettled) }
     }
 
+    /// As [`Orbweaver::settle`], of what is not settled.
     #[inline(never)]
     fn wait_for(&mut self, unsettled: Unsettled) -> Result<Option<Outcome>, CallError> {
         let Unsettled { last_commit, failures, delivered } = unsettled;
@@ -369,14 +370,14 @@ impl Orbweaver {
             }
             Err(trap) => {
                 let written = instance.commits() != commits;
-                self.exchange_apart(deliveries, written, trap)
+                self.after_trap(deliveries, written, trap)
             }
         }
     }
 
     /// What becomes of a call that has trapped.
     #[inline(never)]
-    fn exchange_apart(&mut self, deliveries: &[Delivery<'_>], written: bool, trap: CallError) -> Result<Outcome<Replies>, CallError> {
+    fn after_trap(&mut self, deliveries: &[Delivery<'_>], written: bool, trap: CallError) -> Result<Outcome<Replies>, CallError> {
         let text = self.replace(trap)?;
         if written || deliveries.len() == 1 {
             return Ok(all_closed(&lengths(deliveries), &format!("internal: {text}")).into());

@@ -1,4 +1,5 @@
-//! Calls by a table that nearly always mean one function: which one is counted, and that one is called directly where it is meant.
+//! Calls by a table that mostly mean one function: which one is counted, and that one is called directly where it is meant. A profile that tells wrong
+//! costs time only: the place in the table and the function's type are compared.
 //!
 //! What a call of a trait object costs is a look at the table's bounds, at the place in the table, at the function's type and at its code, and for a
 //! lone request nearly all of these come from beyond the processor's first cache. LLVM would know the same by its counts of values, which need a
@@ -7,25 +8,26 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use wasm_encoder::{BlockType, Function, Instruction, MemArg};
-use wasmparser::{ElementItems, ElementKind, Operator, Parser, Payload, TypeRef};
+use wasmparser::{ElementItems, ElementKind, ExternalKind, Operator, Parser, Payload, TypeRef};
 
 /// The memory of counts, behind the module's own.
 const COUNTS_MEMORY: u32 = 1;
 
-/// What is counted of a call takes so many words of 8 bytes: the place in the table that most votes are for, and by how many they are more than the others.
+/// What is counted of a call takes so many words of 8 bytes: the place in the table that has won so far, and how many votes it is ahead.
 pub const VOTE_WORDS: usize = 2;
 
-/// A function is called directly that has so large a part of the calls ahead of all others.
-const AHEAD: u64 = 4;
+/// A function is called directly that is ahead by one of so many calls at least: then it has half of them, and who has three quarters always is.
+const AHEAD: u64 = 2;
 
-/// A function that is in the table: by what it does, and its number among those in the table that do the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A function that is in the table: by what it does and takes, and its number among those in the table that do the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
     pub hash: u64,
     pub number: u32,
 }
 
-/// Which function most calls have meant, if one has more than half of them, and by how many calls it was ahead (Boyer and Moore's vote).
+/// Which function has won the vote of Boyer and Moore, in which each call is for the function that it means, and against the one that is ahead if that is
+/// another one. Who has more than half of the calls wins.
 #[derive(Clone, Copy, Default)]
 pub struct Vote {
     candidate: Option<Target>,
@@ -58,7 +60,7 @@ impl Vote {
 /// The functions of a module's table, by their places in it.
 ///
 /// # Errors
-/// For people: this is no core module, or its table is not known before it runs.
+/// For people: this is no core module, or what is in its table is not known before it runs.
 pub fn table(module: &[u8]) -> Result<BTreeMap<u32, u32>, Box<dyn Error>> {
     let mut places = BTreeMap::new();
     for payload in Parser::new(0).parse_all(module) {
@@ -70,6 +72,14 @@ pub fn table(module: &[u8]) -> Result<BTreeMap<u32, u32>, Box<dyn Error>> {
                     }
                 }
             }
+            Payload::TableSection(section) if section.count() > 1 => return Err("a core module with several tables".into()),
+            Payload::ExportSection(section) => {
+                for export in section {
+                    if export?.kind == ExternalKind::Table {
+                        return Err("a core module that lends its table".into());
+                    }
+                }
+            }
             Payload::ElementSection(section) => {
                 for element in section {
                     let element = element?;
@@ -77,7 +87,8 @@ pub fn table(module: &[u8]) -> Result<BTreeMap<u32, u32>, Box<dyn Error>> {
                     else {
                         return Err("a core module whose table is not filled at once".into());
                     };
-                    let Operator::I32Const { value } = offset_expr.get_operators_reader().read()? else {
+                    let mut offset = offset_expr.get_operators_reader();
+                    let (Operator::I32Const { value }, Operator::End) = (offset.read()?, offset.read()?) else {
                         return Err("a core module whose table is filled from a place that is not constant".into());
                     };
                     for (place, function) in (value.cast_unsigned()..).zip(functions) {
@@ -89,6 +100,12 @@ pub fn table(module: &[u8]) -> Result<BTreeMap<u32, u32>, Box<dyn Error>> {
         }
     }
     Ok(places)
+}
+
+/// Whether it changes a table.
+pub const fn changes_a_table(operator: &Operator<'_>) -> bool {
+    use Operator::{TableCopy, TableFill, TableGrow, TableInit, TableSet};
+    matches!(operator, TableSet { .. } | TableGrow { .. } | TableFill { .. } | TableCopy { .. } | TableInit { .. })
 }
 
 /// Counts a vote for the place in the table that lies on the stack, in words at this address; `local` may be overwritten.
@@ -104,16 +121,18 @@ pub fn count(code: &mut Function, local: u32, at: u64) {
     code.instructions().local_get(local);
 }
 
-/// A call that is made directly where it means this.
+/// A function, its type, and its place in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Direct {
     pub place: u32,
     pub function: u32,
+    pub type_index: u32,
 }
 
-/// Writes a call of the place in the table that lies on the stack: directly, where it is the one that is meant mostly. `hint` is called in front of the
-/// branch that is taken then; `local` may be overwritten.
-pub fn call(code: &mut Function, direct: Direct, local: u32, (type_index, table_index): (u32, u32), hint: impl FnOnce(&Function)) {
+/// Writes a call of the place in the table that lies on the stack, of the type that the function has: directly, where it is the function's place. `hint` is
+/// called in front of the `if` that is true then; `local` may be overwritten.
+pub fn call(code: &mut Function, direct: Direct, local: u32, table_index: u32, hint: impl FnOnce(&Function)) {
+    let type_index = direct.type_index;
     code.instructions().local_tee(local).i32_const(direct.place.cast_signed()).i32_eq();
     hint(code);
     code.instruction(&Instruction::If(BlockType::FunctionType(type_index)));

@@ -28,6 +28,14 @@ const RARE: u64 = 64;
 /// But not one that runs in each of so many calls: what is behind a loop runs less often than the loop's branch.
 const USUAL: u64 = 4;
 
+/// Where FNV-1a begins.
+const HASH_OF_NOTHING: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash with one byte more.
+const fn hash(hash: u64, byte: u8) -> u64 {
+    (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3)
+}
+
 /// Pieces of code that run from their beginnings to their ends, but for traps: what begins at a function's head, behind a branch, at a loop's
 /// head, and where a block ends. By the segment that each branch is in, those behind it, and the one that it goes to.
 #[derive(Default)]
@@ -36,9 +44,20 @@ struct Anatomy {
     branches: Vec<Branch>,
     /// The segment of each call by a table.
     calls: Vec<usize>,
+    changes_a_table: bool,
     /// How many parameters and locals it has.
     locals: u32,
+    of_type: FunctionType,
     /// By its opcodes: what it calls, and where its data is, changes whenever anything else does.
+    hash: u64,
+}
+
+/// The type of a function.
+#[derive(Clone, Copy, Default)]
+struct FunctionType {
+    index: u32,
+    params: u32,
+    /// By its parameters and results.
     hash: u64,
 }
 
@@ -50,8 +69,8 @@ struct Branch {
 }
 
 impl Anatomy {
-    fn of(body: &FunctionBody<'_>, params: u32, code: &[u8]) -> Result<Self, wasmparser::Error> {
-        let mut anatomy = Self { hash: 0xcbf2_9ce4_8422_2325, locals: params, ..Self::default() };
+    fn of(body: &FunctionBody<'_>, of_type: FunctionType, code: &[u8]) -> Result<Self, wasmparser::Error> {
+        let mut anatomy = Self { hash: HASH_OF_NOTHING, locals: of_type.params, of_type, ..Self::default() };
         for several in body.get_locals_reader()? {
             anatomy.locals += several?.0;
         }
@@ -62,7 +81,8 @@ impl Anatomy {
         while !reader.eof() {
             let (operator, offset) = reader.read_with_offset()?;
             let opcode = code.get(offset).copied().unwrap_or_default();
-            anatomy.hash = (anatomy.hash ^ u64::from(opcode)).wrapping_mul(0x0100_0000_01b3);
+            anatomy.hash = hash(anatomy.hash, opcode);
+            anatomy.changes_a_table |= calls::changes_a_table(&operator);
             match operator {
                 Operator::Loop { .. } => {
                     segment += 1;
@@ -144,6 +164,8 @@ struct Hints {
 /// For people: what is given is no core module, or lacks a section that this adds to.
 pub fn with_counts(module: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     let anatomies = anatomies(module)?;
+    // What cannot be told of in the end is not counted either.
+    targets(module, &anatomies)?;
     let segments: usize = anatomies.iter().map(|(_, anatomy)| anatomy.segments).sum();
     let calls: usize = anatomies.iter().map(|(_, anatomy)| anatomy.calls.len()).sum();
     let mut rewriter = Counting {
@@ -241,17 +263,19 @@ fn begins_segment(instruction: &Instruction<'_>) -> bool {
 /// The functions of a module, by their numbers.
 fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
     let (mut function, mut anatomies) = (0, Vec::new());
-    let (mut types, mut params) = (Vec::new(), VecDeque::new());
+    let (mut types, mut of_types) = (Vec::new(), VecDeque::new());
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
             Payload::TypeSection(section) => {
-                for of_type in section.into_iter_err_on_gc_types() {
-                    types.push(u32::try_from(of_type?.params().len())?);
+                for (index, of_type) in (0..).zip(section.into_iter_err_on_gc_types()) {
+                    let of_type = of_type?;
+                    let hash = format!("{of_type:?}").bytes().fold(HASH_OF_NOTHING, hash);
+                    types.push(FunctionType { index, params: u32::try_from(of_type.params().len())?, hash });
                 }
             }
             Payload::FunctionSection(section) => {
                 for of_function in section {
-                    params.push_back(types.get(usize::try_from(of_function?)?).copied().unwrap_or_default());
+                    of_types.push_back(types.get(usize::try_from(of_function?)?).copied().unwrap_or_default());
                 }
             }
             Payload::ImportSection(section) => {
@@ -260,7 +284,7 @@ fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
                 }
             }
             Payload::CodeSectionEntry(body) => {
-                anatomies.push((function, Anatomy::of(&body, params.pop_front().unwrap_or_default(), module)?));
+                anatomies.push((function, Anatomy::of(&body, of_types.pop_front().unwrap_or_default(), module)?));
                 function += 1;
             }
             _ => {}
@@ -269,23 +293,41 @@ fn anatomies(module: &[u8]) -> Result<Vec<(u32, Anatomy)>, Box<dyn Error>> {
     Ok(anatomies)
 }
 
-/// The functions of a module's table, by their places in it, and what they are known by in another build.
+/// The functions of a module's table, and what they are known by in another build.
 fn targets(module: &[u8], anatomies: &[(u32, Anatomy)]) -> Result<Vec<(Direct, Target)>, Box<dyn Error>> {
-    let hashes: BTreeMap<u32, u64> = anatomies.iter().map(|(function, anatomy)| (*function, anatomy.hash)).collect();
+    if anatomies.iter().any(|(_, anatomy)| anatomy.changes_a_table) {
+        return Err("a core module that changes its table".into());
+    }
+    let anatomies: BTreeMap<u32, &Anatomy> = anatomies.iter().map(|(function, anatomy)| (*function, anatomy)).collect();
     let mut alike: BTreeMap<u64, u32> = BTreeMap::new();
     let target = |(place, function)| {
-        let &hash = hashes.get(&function)?;
+        let Anatomy { hash, of_type, .. } = anatomies.get(&function)?;
+        let hash = hash ^ of_type.hash;
         let number = alike.entry(hash).or_default();
         *number += 1;
-        Some((Direct { place, function }, Target { hash, number: *number }))
+        Some((Direct { place, function, type_index: of_type.index }, Target { hash, number: *number }))
     };
     Ok(calls::table(module)?.into_iter().filter_map(target).collect())
 }
 
-/// What has been counted of all functions that do the same.
-struct Counted {
+/// What has been counted of all functions that do the same: those that mean different functions vote against each other.
+struct Counted<'a> {
     segments: Vec<u64>,
     votes: Vec<Vote>,
+    /// The segments of the calls that these are of.
+    calls: &'a [usize],
+}
+
+impl<'a> Counted<'a> {
+    fn nothing(anatomy: &'a Anatomy) -> Self {
+        Self { segments: vec![0; anatomy.segments], votes: vec![Vote::default(); anatomy.calls.len()], calls: &anatomy.calls }
+    }
+
+    /// Which calls, by their numbers, mean mostly one function.
+    fn winners(&self) -> Vec<(u32, Target)> {
+        let winner = |(vote, segment): (&Vote, &usize)| vote.winner(self.segments.get(*segment).copied()?);
+        (0..).zip(self.votes.iter().zip(self.calls).map(winner)).filter_map(|(call, target)| Some((call, target?))).collect()
+    }
 }
 
 /// What is kept of the counts of a module's instances, which are in the order of its segments, and of its calls behind them: those of each function
@@ -295,16 +337,14 @@ struct Counted {
 /// For people: this is no core module, or these are counts of another one.
 pub fn profile(module: &[u8], instances: &[Vec<u64>]) -> Result<Vec<u8>, Box<dyn Error>> {
     let anatomies = anatomies(module)?;
-    let targets: BTreeMap<u64, Target> =
-        targets(module, &anatomies)?.into_iter().map(|(direct, target)| (direct.place.into(), target)).collect();
+    let targets = targets(module, &anatomies)?.into_iter().map(|(direct, target)| (direct.place.into(), target));
+    let targets: BTreeMap<u64, Target> = targets.collect();
     let segments: usize = anatomies.iter().map(|(_, anatomy)| anatomy.segments).sum();
-    let mut functions: BTreeMap<u64, Counted> = BTreeMap::new();
+    let mut functions: BTreeMap<u64, Counted<'_>> = BTreeMap::new();
     let (mut start, mut votes_start) = (0, segments);
     for (_, anatomy) in &anatomies {
         let (end, votes_end) = (start + anatomy.segments, votes_start + anatomy.calls.len() * VOTE_WORDS);
-        let sums = functions
-            .entry(anatomy.hash)
-            .or_insert_with(|| Counted { segments: vec![0; anatomy.segments], votes: vec![Vote::default(); anatomy.calls.len()] });
+        let sums = functions.entry(anatomy.hash).or_insert_with(|| Counted::nothing(anatomy));
         for counts in instances {
             let own = counts.get(start..end).zip(counts.get(votes_start..votes_end));
             let (own, votes) = own.ok_or("fewer counts than segments and calls")?;
@@ -315,18 +355,14 @@ pub fn profile(module: &[u8], instances: &[Vec<u64>]) -> Result<Vec<u8>, Box<dyn
         }
         (start, votes_start) = (end, votes_end);
     }
-    let calls: BTreeMap<u64, &[usize]> = anatomies.iter().map(|(_, anatomy)| (anatomy.hash, anatomy.calls.as_slice())).collect();
-    let mut file = Vec::new();
-    for (hash, Counted { segments, votes }) in functions.into_iter().filter(|(_, counted)| counted.segments.iter().any(|&count| count > 0))
-    {
+    functions.retain(|_, counted| counted.segments.iter().any(|&count| count > 0));
+    let mut file = u32::try_from(functions.len())?.to_le_bytes().to_vec();
+    for (hash, counted) in functions {
         file.extend_from_slice(&hash.to_le_bytes());
-        file.extend_from_slice(&u32::try_from(segments.len())?.to_le_bytes());
+        file.extend_from_slice(&u32::try_from(counted.segments.len())?.to_le_bytes());
         // Powers of two are enough; there are 64 of them.
-        file.extend(segments.iter().map(|count| u8::try_from(u64::BITS - count.leading_zeros()).unwrap_or(u8::MAX)));
-        let in_segments = calls.get(&hash).copied().unwrap_or_default().iter().map(|&segment| segments.get(segment).copied());
-        let winner = |(vote, calls): (Vote, Option<u64>)| vote.winner(calls.unwrap_or_default());
-        let winners: Vec<(u32, Target)> =
-            (0..).zip(votes.into_iter().zip(in_segments).map(winner)).filter_map(|(call, target)| Some((call, target?))).collect();
+        file.extend(counted.segments.iter().map(|count| u8::try_from(u64::BITS - count.leading_zeros()).unwrap_or(u8::MAX)));
+        let winners = counted.winners();
         file.extend_from_slice(&u32::try_from(winners.len())?.to_le_bytes());
         for (call, Target { hash, number }) in winners {
             file.extend_from_slice(&call.to_le_bytes());
@@ -347,7 +383,7 @@ struct Known {
 fn read_profile(mut file: &[u8]) -> Option<BTreeMap<u64, Known>> {
     let file = &mut file;
     let mut functions = BTreeMap::new();
-    while !file.is_empty() {
+    for _ in 0..u32::from_le_bytes(take(file)?) {
         let hash = u64::from_le_bytes(take(file)?);
         let length = u32::from_le_bytes(take(file)?);
         let powers = file.split_off(..usize::try_from(length).ok()?)?;
@@ -359,7 +395,7 @@ fn read_profile(mut file: &[u8]) -> Option<BTreeMap<u64, Known>> {
         }
         functions.insert(hash, Known { counts: powers.iter().map(count).collect(), calls });
     }
-    Some(functions)
+    file.is_empty().then_some(functions)
 }
 
 /// The next bytes of a file.
@@ -372,15 +408,14 @@ fn take<const N: usize>(file: &mut &[u8]) -> Option<[u8; N]> {
 /// # Errors
 /// For people: this is no core module, or no profile.
 pub fn with_hints(module: &[u8], file: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let functions = read_profile(file).ok_or("the profile of branches is cut")?;
+    let functions = read_profile(file).ok_or("the profile of branches is cut, or of another version: cargo xtask profile")?;
     let anatomies = anatomies(module)?;
-    let targets = targets(module, &anatomies)?;
-    let direct = |target: &Target| targets.iter().find(|(_, known)| known == target).map(|(direct, _)| *direct);
+    let targets: BTreeMap<Target, Direct> = targets(module, &anatomies)?.into_iter().map(|(direct, target)| (target, direct)).collect();
     let of_function = |(number, anatomy): (u32, Anatomy)| {
         let Some(known) = functions.get(&anatomy.hash).filter(|known| known.counts.len() == anatomy.segments) else {
             return Told { number, ..Told::default() };
         };
-        let calls = known.calls.iter().filter_map(|(&call, target)| Some((call, direct(target)?))).collect();
+        let calls = known.calls.iter().filter_map(|(&call, target)| Some((call, *targets.get(target)?))).collect();
         Told { number, hints: anatomy.hints(&known.counts), calls, locals: anatomy.locals }
     };
     let mut rewriter = Hinting { functions: anatomies.into_iter().map(of_function).collect(), hints: BranchHints::new() };
@@ -443,8 +478,9 @@ impl Reencode for Hinting {
             }
             if let Instruction::CallIndirect { type_index, table_index } = instruction {
                 call += 1;
-                if let Some(&direct) = calls.get(&(call - 1)) {
-                    calls::call(&mut function, direct, scratch, (type_index, table_index), |function| hints.push(hint(function, true)));
+                // Types are in a module once each.
+                if let Some(&direct) = calls.get(&(call - 1)).filter(|direct| direct.type_index == type_index) {
+                    calls::call(&mut function, direct, scratch, table_index, |function| hints.push(hint(function, true)));
                     continue;
                 }
             }

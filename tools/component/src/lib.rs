@@ -20,7 +20,8 @@ const MAX_UNCHECKED: usize = 16;
 /// Which branches are taken how often, as `cargo xtask profile` has counted: the compiler lays out the component by it.
 const PROFILE: &str = "guest/component.profdata";
 
-/// How often each piece of [`module_with_checks`] runs, as `cargo xtask profile` has counted: wasmtime lays out the code by it.
+/// How often each piece of [`module_with_checks`] runs, and what its calls by a table mean, as `cargo xtask profile` has counted: wasmtime lays out the code
+/// by it, and such calls are made directly.
 const BRANCHES: &str = "guest/component.branches";
 
 /// Builds the component from the package `orbweaver-guest` of `workspace`, with a cargo of its own and a target directory of its
@@ -90,7 +91,8 @@ pub fn module_with_checks(target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> 
     copies::with_short_copies(&checked.module)
 }
 
-/// What [`module_with_checks`] gives, with [`hints`] of what is rare in it, as `workspace` has counted it.
+/// What [`module_with_checks`] gives, with [`hints`] of what is rare in it, and with direct calls where one function is mostly meant, as `workspace` has
+/// counted it.
 ///
 /// # Errors
 /// As [`module_with_checks`]; and for people, where what was counted cannot be read.

@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use orbweaver_component::hints::{COUNTS, profile, with_counts, with_hints};
-use wasm_encoder::{CodeSection, ConstExpr, ElementSection, Elements, ExportKind, ExportSection, Function, FunctionSection};
-use wasm_encoder::{Instruction, MemorySection, MemoryType, Module, RefType, TableSection, TableType, TypeSection, ValType};
-use wasmparser::{Operator, Parser, Payload};
-use wasmtime::{Config, Engine, Instance, Store};
+use wasm_encoder::{
+    BlockType, CodeSection, ConstExpr, ElementSection, Elements, EntityType, ExportKind, ExportSection, Function, FunctionSection,
+};
+use wasm_encoder::{ImportSection, Instruction, MemorySection, MemoryType, Module, RefType, TableSection, TableType, TypeSection, ValType};
+use wasmparser::{KnownCustom, Operator, Parser, Payload};
+use wasmtime::{Config, Engine, Linker, Store};
 
-use Instruction::{CallIndirect, End, I32Add, I32Const, I32Eqz, I32Mul, LocalGet, Unreachable};
+use Instruction::{Block, BrIf, CallIndirect, End, I32Add, I32Const, I32Eq, I32Eqz, I32Mul, I32WrapI64, I64Add, I64Const};
+use Instruction::{If, LocalGet, LocalSet, LocalTee, Return, TableGet, TableSet, Unreachable};
 
 /// Where the table begins.
 const FIRST: i32 = 3;
@@ -25,37 +28,73 @@ fn called() -> [Vec<Instruction<'static>>; 4] {
     [plus(1), vec![LocalGet(0), I32Const(2), I32Mul], plus(100), vec![LocalGet(0), LocalGet(1), I32Mul]]
 }
 
-/// A module of these functions, of which the table has all but `run` and one before it, in front of which nothing or something stands.
-fn module(before: &[Vec<Instruction<'static>>], run: &[Instruction<'static>]) -> Vec<u8> {
-    let called = called();
-    let (mut types, mut of_types, mut memories) = (TypeSection::new(), FunctionSection::new(), MemorySection::new());
-    let (mut tables, mut elements) = (TableSection::new(), ElementSection::new());
-    let (mut exports, mut code) = (ExportSection::new(), CodeSection::new());
-    types.ty().function([ValType::I32], [ValType::I32]);
-    types.ty().function([ValType::I32; 2], [ValType::I32]);
-    memories.memory(MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None });
-    let first = u32::try_from(before.len()).unwrap();
-    let places: Vec<u32> = (first..).take(called.len()).collect();
-    tables.table(TableType { element_type: RefType::FUNCREF, minimum: 7, maximum: Some(7), table64: false, shared: false });
-    elements.active(None, &ConstExpr::i32_const(FIRST), Elements::Functions(places.into()));
-    exports.export("run", ExportKind::Func, first + 4);
-    let with_type = before.iter().map(|body| (0, body)).chain([0, 0, 0, 1].into_iter().zip(&called));
-    for (of_type, instructions) in with_type.chain([(1, &run.to_vec())]) {
-        of_types.function(of_type);
-        let mut function = Function::new([]);
-        instructions.iter().chain([&End]).for_each(|instruction| _ = function.instruction(instruction));
-        code.function(&function);
+/// A function: the number of its type, its locals, and what it does.
+type Body = (u32, Vec<(u32, ValType)>, Vec<Instruction<'static>>);
+
+/// What a module is made of; its last function is exported as `run`.
+struct Made {
+    imports: u32,
+    functions: Vec<Body>,
+    tables: u32,
+    lends_its_table: bool,
+    /// Where in the table each piece begins, and its functions.
+    segments: Vec<(ConstExpr, Vec<u32>)>,
+}
+
+/// The types of all modules here.
+const TYPES: [(&[ValType], &[ValType]); 4] =
+    [(&[ValType::I32], &[ValType::I32]), (&[ValType::I32, ValType::I32], &[ValType::I32]), (&[ValType::I64], &[]), (&[], &[ValType::I64])];
+
+impl Made {
+    fn module(&self) -> Vec<u8> {
+        let (mut types, mut imports, mut of_types) = (TypeSection::new(), ImportSection::new(), FunctionSection::new());
+        let (mut tables, mut memories, mut elements) = (TableSection::new(), MemorySection::new(), ElementSection::new());
+        let (mut exports, mut code) = (ExportSection::new(), CodeSection::new());
+        TYPES.iter().for_each(|(params, results)| types.ty().function(params.iter().copied(), results.iter().copied()));
+        (0..self.imports).for_each(|_| _ = imports.import("host", "negate", EntityType::Function(0)));
+        memories.memory(MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None });
+        let table = TableType { element_type: RefType::FUNCREF, minimum: 9, maximum: Some(9), table64: false, shared: false };
+        (0..self.tables).for_each(|_| _ = tables.table(table));
+        for (first, functions) in &self.segments {
+            elements.active(None, first, Elements::Functions(functions.as_slice().into()));
+        }
+        exports.export("run", ExportKind::Func, self.imports + u32::try_from(self.functions.len()).unwrap() - 1);
+        if self.lends_its_table {
+            exports.export("table", ExportKind::Table, 0);
+        }
+        for (of_type, locals, instructions) in &self.functions {
+            of_types.function(*of_type);
+            let mut function = Function::new(locals.clone());
+            instructions.iter().chain([&End]).for_each(|instruction| _ = function.instruction(instruction));
+            code.function(&function);
+        }
+        let mut module = Module::new();
+        module.section(&types).section(&imports).section(&of_types).section(&tables).section(&memories).section(&exports);
+        module.section(&elements).section(&code);
+        module.finish()
     }
-    let mut module = Module::new();
-    module.section(&types).section(&of_types).section(&tables).section(&memories).section(&exports).section(&elements).section(&code);
-    module.finish()
+}
+
+/// A module of these functions: some of one parameter that are not in the table, those that are, and `run`.
+fn made(before: &[Vec<Instruction<'static>>], run: &[Instruction<'static>]) -> Made {
+    let first = u32::try_from(before.len()).unwrap();
+    let with_type = before.iter().cloned().map(|body| (0, body)).chain([0, 0, 0, 1].into_iter().zip(called()));
+    let functions = with_type.chain([(1, run.to_vec())]).map(|(of_type, body)| (of_type, Vec::new(), body)).collect();
+    let segments = vec![(ConstExpr::i32_const(FIRST), (first..first + 4).collect())];
+    Made { imports: 0, functions, tables: 1, lends_its_table: false, segments }
+}
+
+fn module(before: &[Vec<Instruction<'static>>], run: &[Instruction<'static>]) -> Vec<u8> {
+    made(before, run).module()
 }
 
 /// What `run` answers to each of these; `None` where it traps; and what the module has counted then.
 fn run(module: &[u8], calls: impl IntoIterator<Item = (i32, i32)>) -> (Vec<Option<i32>>, Vec<u64>) {
     let engine = Engine::new(Config::new().wasm_branch_hinting(true)).unwrap();
     let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &wasmtime::Module::new(&engine, module).unwrap(), &[]).unwrap();
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "negate", |number: i32| -number).unwrap();
+    let instance = linker.instantiate(&mut store, &wasmtime::Module::new(&engine, module).unwrap()).unwrap();
     let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
     let answers = calls.into_iter().map(|call| run.call(&mut store, call).ok()).collect();
     let counts = instance.get_memory(&mut store, COUNTS);
@@ -67,18 +106,22 @@ fn counted(module: &[u8], calls: impl IntoIterator<Item = (i32, i32)>) -> Vec<u6
     run(&with_counts(module).unwrap(), calls).1
 }
 
-/// Which functions the last one of a module calls directly.
-fn direct(module: &[u8]) -> Vec<u32> {
+/// Which functions each one of a module calls directly.
+fn direct_of(module: &[u8]) -> Vec<Vec<u32>> {
     let mut direct = Vec::new();
     for payload in Parser::new(0).parse_all(module) {
         if let Payload::CodeSectionEntry(body) = payload.unwrap() {
             let operators = body.get_operators_reader().unwrap().into_iter().map(Result::unwrap);
-            direct = operators
-                .filter_map(|operator| if let Operator::Call { function_index } = operator { Some(function_index) } else { None })
-                .collect();
+            let called = |operator| if let Operator::Call { function_index } = operator { Some(function_index) } else { None };
+            direct.push(operators.filter_map(called).collect());
         }
     }
     direct
+}
+
+/// Which functions the last one calls directly.
+fn direct(module: &[u8]) -> Vec<u32> {
+    direct_of(module).pop().unwrap()
 }
 
 /// Calls of one place in the table.
@@ -105,13 +148,12 @@ fn a_call_that_mostly_means_one_function_is_made_directly_and_any_other_one_as_b
 }
 
 #[test]
-fn a_module_that_counts_answers_as_before_and_counts_what_is_ahead() {
+fn a_module_that_counts_answers_as_before_and_counts_who_is_ahead() {
     let module = module(&[], &calling());
-    let (answers, counts) = run(&with_counts(&module).unwrap(), of(0, 2).chain(of(1, 5)).chain(of(0, 1)).chain(all()));
-    assert_eq!(answers[8..], run(&module, all()).0);
-    // Behind the segments: five for and three against, then two calls of each place, those that trap included; and all that have come so far.
-    let votes = &counts[counts.iter().position(|&count| count == u64::from(FIRST.cast_unsigned()) + 3).unwrap() - 2..];
-    assert_eq!(votes[3], 14);
+    assert_eq!(run(&with_counts(&module).unwrap(), all()).0, run(&module, all()).0);
+    let counts = counted(&module, of(0, 2).chain(of(1, 5)).chain(of(0, 1)));
+    // The segments of five functions, two each; then of the first call: two for the first function, three more for the second, one against it.
+    assert_eq!(counts[10..14], [4, 2, 6, 8]);
 }
 
 #[test]
@@ -146,5 +188,148 @@ fn what_never_ran_or_has_changed_is_left() {
     let profile = profile(&trained, &[counted(&trained, of(1, 5))]).unwrap();
     let changed = module_of(&[&calling()[..], &[I32Eqz]].concat());
     assert!(direct(&with_hints(&changed, &profile).unwrap()).is_empty());
-    assert!((1..profile.len()).rev().take(20).all(|length| with_hints(&trained, &profile[..length]).is_err()));
+    assert!((0..profile.len()).all(|length| with_hints(&trained, &profile[..length]).is_err()));
+    assert!(with_hints(&trained, &[&profile[..], &[0]].concat()).is_err());
+}
+
+/// `run(value, place)` with locals of its own, which calls functions of several types, an import among them, between branches.
+fn with_locals(mostly: u32) -> Made {
+    let first = [
+        Block(BlockType::Empty),
+        LocalGet(0),
+        I32Const(7),
+        I32Eq,
+        BrIf(0),
+        I64Const(1),
+        LocalSet(2),
+        LocalGet(2),
+        I32Const(1),
+        CallIndirect { type_index: 2, table_index: 0 },
+        LocalGet(0),
+        LocalGet(1),
+        CallIndirect { type_index: 0, table_index: 0 },
+        LocalTee(5),
+        I32Eqz,
+        If(BlockType::Empty),
+        I32Const(70),
+        Return,
+        End,
+        I32Const(2),
+        CallIndirect { type_index: 3, table_index: 0 },
+        LocalGet(2),
+        I64Add,
+        LocalSet(3),
+        End,
+    ];
+    let behind = [LocalGet(5), LocalGet(3), I32WrapI64, I32Add, LocalGet(4), I32Add, Return, LocalGet(0), LocalGet(1)];
+    let unreachable = [CallIndirect { type_index: 0, table_index: 0 }];
+    let run = [&first[..], &behind, &unreachable].concat();
+    let plain = |of_type, body: &[Instruction<'static>]| (of_type, Vec::new(), body.to_vec());
+    let [plus, times, plus_more, _] = called();
+    let functions = vec![
+        plain(2, &[]),
+        plain(3, &[I64Const(1000)]),
+        plain(0, &plus),
+        plain(0, &times),
+        plain(0, &plus_more),
+        (1, vec![(2, ValType::I64), (2, ValType::I32)], run),
+    ];
+    let segments = vec![(ConstExpr::i32_const(1), vec![1, 2]), (ConstExpr::i32_const(FIRST), vec![3, mostly, 5, 0])];
+    Made { imports: 1, functions, tables: 1, lends_its_table: false, segments }
+}
+
+#[test]
+fn functions_with_locals_imports_and_results_of_other_types_answer_as_before() {
+    let module = with_locals(4).module();
+    assert_eq!(run(&module, [(10, FIRST), (10, FIRST + 3), (7, FIRST)]).0, [Some(1012), Some(991), Some(0)]);
+    for place in 0..4 {
+        let counts = counted(&module, of(place, 9));
+        let told = with_hints(&module, &profile(&module, &[counts]).unwrap()).unwrap();
+        // What is imported has nothing to be known by.
+        let expected = [&[1][..], &[3 + place.cast_unsigned()][..usize::from(place < 3)], &[2]].concat();
+        assert_eq!(direct(&told), expected);
+        assert_eq!(run(&told, all().chain([(7, 0)])).0, run(&module, all().chain([(7, 0)])).0);
+    }
+}
+
+#[test]
+fn each_hint_is_of_a_branch_or_of_a_direct_call() {
+    let module = with_locals(4).module();
+    let told = with_hints(&module, &profile(&module, &[counted(&module, of(1, 100))]).unwrap()).unwrap();
+    let (mut hints, mut places, mut functions) = (Vec::new(), Vec::new(), 0);
+    for payload in Parser::new(0).parse_all(&told) {
+        match payload.unwrap() {
+            Payload::CustomSection(section) => {
+                if let KnownCustom::BranchHints(reader) = section.as_known() {
+                    for of_function in reader {
+                        let of_function = of_function.unwrap();
+                        assert_eq!(of_function.func, 6);
+                        hints.extend(
+                            of_function.hints.into_iter().map(|hint| hint.map(|hint| (hint.func_offset as usize, hint.taken)).unwrap()),
+                        );
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                functions += 1;
+                for operator in body.get_operators_reader().unwrap().into_iter_with_offsets() {
+                    let (operator, offset) = operator.unwrap();
+                    let offset = offset - body.range().start;
+                    match operator {
+                        Operator::If { blockty: wasmparser::BlockType::Empty } => places.push((offset, false)),
+                        Operator::If { .. } => places.push((offset, true)),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((functions, places.len()), (6, 4));
+    assert_eq!(hints, places, "the branch between them is never taken, and each call means what it has meant");
+}
+
+#[test]
+fn a_place_that_has_come_to_hold_a_function_of_another_type_is_called_by_the_table() {
+    let trained = with_locals(4).module();
+    let profile = profile(&trained, &[counted(&trained, of(1, 9))]).unwrap();
+    // What does the same is another function now, which takes something else.
+    let mut other = with_locals(4);
+    other.functions[1].0 = 3;
+    other.functions[0] = (1, Vec::new(), called()[3].clone());
+    other.functions[3] = (1, Vec::new(), vec![LocalGet(0), I32Const(2), I32Mul]);
+    let other = other.module();
+    let told = with_hints(&other, &profile).unwrap();
+    assert_eq!(direct(&told), [2]);
+    assert_eq!(run(&told, all()).0, run(&other, all()).0);
+}
+
+#[test]
+fn callers_that_do_the_same_vote_together() {
+    let mut made = made(&[], &calling());
+    made.functions.insert(0, (1, Vec::new(), calling()));
+    made.segments = vec![(ConstExpr::i32_const(FIRST), vec![1, 2, 3, 4])];
+    let module = made.module();
+    let told = with_hints(&module, &profile(&module, &[counted(&module, of(1, 9))]).unwrap()).unwrap();
+    let calls = |function: usize| direct_of(&told)[function].clone();
+    // The one that never ran is told what the other one means.
+    assert_eq!((calls(0), calls(5)), (vec![2, 4], vec![2, 4]));
+}
+
+#[test]
+fn a_table_that_may_be_another_one_is_refused() {
+    let refused = |change: &dyn Fn(&mut Made)| {
+        let mut made = made(&[], &calling());
+        change(&mut made);
+        let module = made.module();
+        let error = with_counts(&module).unwrap_err().to_string();
+        assert_eq!(profile(&module, &[]).unwrap_err().to_string(), error);
+        error
+    };
+    assert_eq!(refused(&|made| made.tables = 2), "a core module with several tables");
+    assert_eq!(refused(&|made| made.lends_its_table = true), "a core module that lends its table");
+    let sum = ConstExpr::i32_const(1).with_i32_const(2).with_i32_add();
+    assert_eq!(refused(&|made| made.segments[0].0 = sum.clone()), "a core module whose table is filled from a place that is not constant");
+    let change = [I32Const(3), I32Const(4), TableGet(0), TableSet(0)];
+    assert_eq!(refused(&|made| made.functions[0].2.splice(0..0, change.clone()).for_each(drop)), "a core module that changes its table");
 }
