@@ -1,4 +1,4 @@
-//! Which branches are hardly ever taken, told to wasmtime, so that it puts what is rare behind what is not; and [which functions](crate::calls)
+//! Which branches are hardly ever taken, told to wasmtime, so that it puts what is rare behind what is not; and which functions
 //! calls by a table mean.
 //!
 //! A call of the component runs some thousand instructions once each, and a processor waits for the lines of code that they lie in. LLVM
