@@ -42,7 +42,7 @@ function asyncExports() {
 }
 
 function optimise(file) {
-  const features = ['bulk-memory', 'nontrapping-float-to-int', 'sign-ext', 'mutable-globals', 'reference-types', 'multivalue'];
+  const features = ['bulk-memory', 'nontrapping-float-to-int', 'sign-ext', 'mutable-globals', 'reference-types', 'multivalue', 'simd'];
   const flags = features.map((feature) => `--enable-${feature}`);
   tool('binaryen/bin/wasm-opt', ['-O3', ...flags, file, '-o', file]);
 }

@@ -4,6 +4,8 @@ mod allocator;
 mod classes;
 mod environment;
 mod exports;
+// By instructions of WebAssembly.
+#[cfg(target_arch = "wasm32")]
 mod memory;
 #[cfg(orbweaver_profile)]
 mod profile;

@@ -1,6 +1,9 @@
 //! The component that is built in: what it asks of a host, and what it gives.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+use orbweaver::runtime::{Delivery, Orbweaver};
+use orbweaver_engine::resp::encode_request;
+use orbweaver_engine::store::MemoryStore;
 use std::collections::BTreeSet;
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -35,6 +38,37 @@ fn what_is_no_component_of_these_interfaces_is_an_error() {
     let length = u8::try_from(module.len()).unwrap();
     assert!(error(&[&head[..], &[1, length], module].concat()).contains("unknown import"));
     assert!(!error(&[&head[..], &[1, length + 1], module].concat()).is_empty());
+}
+
+#[test]
+fn strings_of_all_lengths_that_differ_anywhere_compare_by_their_bytes_as_numbers_without_signs() {
+    let others = |length: usize| (0..length).flat_map(move |at| [0, 0x7f, 0x80, 0xff].map(|byte| (length, Some((at, byte)))));
+    let string = |(length, other): (usize, Option<(usize, u8)>)| {
+        let mut string = vec![b'm'; length];
+        if let Some((at, byte)) = other {
+            string[at] = byte;
+        }
+        string
+    };
+    // None, one or two words of 16 bytes, one of 8 behind them or none, and single bytes.
+    let strings: Vec<Vec<u8>> = (0..=41).flat_map(|length| [(length, None)].into_iter().chain(others(length))).map(string).collect();
+    let sorted: BTreeSet<&[u8]> = strings.iter().map(Vec::as_slice).collect();
+
+    let component = orbweaver::runtime::Component::load().unwrap();
+    let mut orbweaver = Orbweaver::builder().open(&component, Box::new(MemoryStore::new())).unwrap();
+    orbweaver.connect(1, "test").unwrap();
+    let mut reply_to = |arguments: &[Vec<u8>]| {
+        let outcome = orbweaver.exchange(&[Delivery { connection: 1, input: &encode_request(arguments) }]).unwrap();
+        outcome.replies().map(|(_, reply)| reply.to_vec()).collect::<Vec<_>>().concat()
+    };
+    let words = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+    let add = [words("SADD set"), strings.clone()].concat();
+    assert_eq!(reply_to(&add), format!(":{}\r\n", sorted.len()).into_bytes());
+    let mut expected = format!("*{}\r\n", sorted.len()).into_bytes();
+    for string in sorted {
+        expected.extend([format!("${}\r\n", string.len()).as_bytes(), string, b"\r\n"].concat());
+    }
+    assert_eq!(reply_to(&words("SORT set ALPHA")), expected);
 }
 
 /// What tells a crate from others of its name, in the names of its functions: the letters and digits before `crate_name`.

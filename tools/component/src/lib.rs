@@ -34,6 +34,7 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
     let used = format!("-Cprofile-use={}", profile.to_str().ok_or("the path of the workspace is no UTF-8")?);
     let flags = [
         used.as_str(),
+        FEATURES,
         MANGLING,
         NO_VALUES,
         // Code that has changed since is compiled as without a profile: that is no reason to warn whoever changes it.
@@ -42,7 +43,7 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
         "-Cllvm-args=-hot-callsite-threshold=400",
     ];
     // Without one, `cargo xtask profile` can still make it.
-    compile(workspace, target_dir, if profile.exists() { &flags } else { &[] }, false)
+    compile(workspace, target_dir, if profile.exists() { &flags } else { &[FEATURES] }, false)
 }
 
 /// Builds a component that counts its branches, as [`build`] does otherwise. Its `maintenance.describe` of the keyspace `profile` gives
@@ -51,9 +52,12 @@ pub fn build(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Err
 /// # Errors
 /// As [`build`].
 pub fn build_counting(workspace: &Path, target_dir: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
-    let flags = ["--cfg=orbweaver_profile", "-Cprofile-generate", "-Zno-profiler-runtime", NO_VALUES, MANGLING];
+    let flags = ["--cfg=orbweaver_profile", "-Cprofile-generate", "-Zno-profiler-runtime", FEATURES, NO_VALUES, MANGLING];
     compile(workspace, target_dir, &flags, true)
 }
+
+/// Words of 16 bytes, which WebAssembly has since 2.0 and all runtimes of components have: what is moved and compared is mostly longer than a word of 8.
+const FEATURES: &str = "-Ctarget-feature=+simd128";
 
 /// Counts are kept by the names of functions, so both builds must name them alike.
 const MANGLING: &str = "-Csymbol-mangling-version=v0";
