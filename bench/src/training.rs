@@ -8,7 +8,7 @@ use crate::progress;
 use crate::workload::{Fill, OPERATIONS, Operation};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use orbweaver::runtime::{Component, Delivery, Orbweaver};
-use orbweaver_component::hints;
+use orbweaver_component::{counting, profile};
 use orbweaver_engine::layout::NAMES;
 use orbweaver_engine::store::MemoryStore;
 use orbweaver_tests::client::encode_command;
@@ -41,14 +41,15 @@ pub fn count_in_module(to: &Path) -> Result<()> {
     let target = to.join("target");
     orbweaver_component::build(workspace()?, &target).map_err(for_people)?;
     let module = orbweaver_component::module_with_checks(&target).map_err(for_people)?;
-    let component = Component::compile_module(&hints::with_counts(&module).map_err(for_people)?).map_err(|error| anyhow!("{error:#}"))?;
+    let component =
+        Component::compile_module(&counting::with_counts(&module).map_err(for_people)?).map_err(|error| anyhow!("{error:#}"))?;
     let mut instances = Vec::new();
     train(&component, |_, mut trainee| {
-        let counts = trainee.0.memory(hints::COUNTS).context("the module counts nothing")?.as_chunks().0;
+        let counts = trainee.0.memory(counting::COUNTS).context("the module counts nothing")?.as_chunks().0;
         instances.push(counts.iter().map(|&count| u64::from_le_bytes(count)).collect());
         Ok(())
     })?;
-    Ok(fs::write(to.join("component.branches"), hints::profile(&module, &instances).map_err(for_people)?)?)
+    Ok(fs::write(to.join("component.branches"), profile::profile(&module, &instances).map_err(for_people)?)?)
 }
 
 fn workspace() -> Result<&'static Path> {

@@ -1,9 +1,12 @@
 //! Builds the component: for the host, which carries it, and for the release artefacts.
 
+mod anatomy;
 mod calls;
 pub mod copies;
+pub mod counting;
 pub mod deadline;
 pub mod hints;
+pub mod profile;
 mod rewriting;
 
 use std::env;

@@ -1,13 +1,17 @@
 //! Core modules made by hand that call by a table, and which calls are made directly then.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use orbweaver_component::hints::{COUNTS, profile, with_counts, with_hints};
+mod modules;
+
+use modules::{hints, instructions, run};
+use orbweaver_component::counting::with_counts;
+use orbweaver_component::hints::with_hints;
+use orbweaver_component::profile::profile;
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ElementSection, Elements, EntityType, ExportKind, ExportSection, Function, FunctionSection,
 };
 use wasm_encoder::{ImportSection, Instruction, MemorySection, MemoryType, Module, RefType, TableSection, TableType, TypeSection, ValType};
-use wasmparser::{KnownCustom, Operator, Parser, Payload};
-use wasmtime::{Config, Engine, Linker, Store};
+use wasmparser::Operator;
 
 use Instruction::{Block, BrIf, CallIndirect, End, I32Add, I32Const, I32Eq, I32Eqz, I32Mul, I32WrapI64, I64Add, I64Const};
 use Instruction::{If, LocalGet, LocalSet, LocalTee, Return, TableGet, TableSet, Unreachable};
@@ -88,40 +92,20 @@ fn module(before: &[Vec<Instruction<'static>>], run: &[Instruction<'static>]) ->
     made(before, run).module()
 }
 
-/// What `run` answers to each of these; `None` where it traps; and what the module has counted then.
-fn run(module: &[u8], calls: impl IntoIterator<Item = (i32, i32)>) -> (Vec<Option<i32>>, Vec<u64>) {
-    let engine = Engine::new(Config::new().wasm_branch_hinting(true)).unwrap();
-    let mut store = Store::new(&engine, ());
-    let mut linker = Linker::new(&engine);
-    linker.func_wrap("host", "negate", |number: i32| -number).unwrap();
-    let instance = linker.instantiate(&mut store, &wasmtime::Module::new(&engine, module).unwrap()).unwrap();
-    let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
-    let answers = calls.into_iter().map(|call| run.call(&mut store, call).ok()).collect();
-    let counts = instance.get_memory(&mut store, COUNTS);
-    let counts = counts.map_or(&[][..], |counts| counts.data(&store).as_chunks().0).iter().map(|&count| u64::from_le_bytes(count));
-    (answers, counts.collect())
-}
-
 fn counted(module: &[u8], calls: impl IntoIterator<Item = (i32, i32)>) -> Vec<u64> {
     run(&with_counts(module).unwrap(), calls).1
 }
 
-/// Which functions each one of a module calls directly.
-fn direct_of(module: &[u8]) -> Vec<Vec<u32>> {
-    let mut direct = Vec::new();
-    for payload in Parser::new(0).parse_all(module) {
-        if let Payload::CodeSectionEntry(body) = payload.unwrap() {
-            let operators = body.get_operators_reader().unwrap().into_iter().map(Result::unwrap);
-            let called = |operator| if let Operator::Call { function_index } = operator { Some(function_index) } else { None };
-            direct.push(operators.filter_map(called).collect());
-        }
-    }
-    direct
+/// Which functions that one of a module, by its position among the module's own, calls directly.
+fn direct_of(module: &[u8], function: u32) -> Vec<u32> {
+    let called = |operator: &Operator<'_>| if let Operator::Call { function_index } = operator { Some(*function_index) } else { None };
+    instructions(module, called).into_iter().filter(|((of, _), _)| *of == function).map(|(_, called)| called).collect()
 }
 
 /// Which functions the last one calls directly.
 fn direct(module: &[u8]) -> Vec<u32> {
-    direct_of(module).pop().unwrap()
+    let ((last, _), ()) = instructions(module, |_| Some(())).pop().unwrap();
+    direct_of(module, last)
 }
 
 /// Calls of one place in the table.
@@ -256,37 +240,14 @@ fn functions_with_locals_imports_and_results_of_other_types_answer_as_before() {
 fn each_hint_is_of_a_branch_or_of_a_direct_call() {
     let module = with_locals(4).module();
     let told = with_hints(&module, &profile(&module, &[counted(&module, of(1, 100))]).unwrap()).unwrap();
-    let (mut hints, mut places, mut functions) = (Vec::new(), Vec::new(), 0);
-    for payload in Parser::new(0).parse_all(&told) {
-        match payload.unwrap() {
-            Payload::CustomSection(section) => {
-                if let KnownCustom::BranchHints(reader) = section.as_known() {
-                    for of_function in reader {
-                        let of_function = of_function.unwrap();
-                        assert_eq!(of_function.func, 6);
-                        hints.extend(
-                            of_function.hints.into_iter().map(|hint| hint.map(|hint| (hint.func_offset as usize, hint.taken)).unwrap()),
-                        );
-                    }
-                }
-            }
-            Payload::CodeSectionEntry(body) => {
-                functions += 1;
-                for operator in body.get_operators_reader().unwrap().into_iter_with_offsets() {
-                    let (operator, offset) = operator.unwrap();
-                    let offset = offset - body.range().start;
-                    match operator {
-                        Operator::If { blockty: wasmparser::BlockType::Empty } => places.push((offset, false)),
-                        Operator::If { .. } => places.push((offset, true)),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    assert_eq!((functions, places.len()), (6, 4));
-    assert_eq!(hints, places, "the branch between them is never taken, and each call means what it has meant");
+    let place = |operator: &Operator<'_>| match operator {
+        Operator::If { blockty: wasmparser::BlockType::Empty } => Some(false),
+        Operator::If { .. } => Some(true),
+        _ => None,
+    };
+    let places = instructions(&told, place);
+    assert!(places.len() == 4 && places.iter().all(|((function, _), _)| *function == 5), "{places:?}");
+    assert_eq!(hints(&told, 1), places, "the branch between them is never taken, and each call means what it has meant");
 }
 
 #[test]
@@ -311,9 +272,8 @@ fn callers_that_do_the_same_vote_together() {
     made.segments = vec![(ConstExpr::i32_const(FIRST), vec![1, 2, 3, 4])];
     let module = made.module();
     let told = with_hints(&module, &profile(&module, &[counted(&module, of(1, 9))]).unwrap()).unwrap();
-    let calls = |function: usize| direct_of(&told)[function].clone();
     // The one that never ran is told what the other one means.
-    assert_eq!((calls(0), calls(5)), (vec![2, 4], vec![2, 4]));
+    assert_eq!((direct_of(&told, 0), direct_of(&told, 5)), (vec![2, 4], vec![2, 4]));
 }
 
 #[test]

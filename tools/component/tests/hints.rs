@@ -1,11 +1,15 @@
 //! Core modules made by hand, what they count, and what is told of them then.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use orbweaver_component::hints::{COUNTS, profile, with_counts, with_hints};
+mod modules;
+
+use modules::{At, run};
+use orbweaver_component::counting::with_counts;
+use orbweaver_component::hints::with_hints;
+use orbweaver_component::profile::profile;
 use wasm_encoder::{BlockType, CodeSection, ExportKind, ExportSection, Function, FunctionSection, Instruction, MemorySection};
 use wasm_encoder::{MemoryType, Module, TypeSection, ValType};
-use wasmparser::{KnownCustom, Operator, Parser, Payload};
-use wasmtime::{Config, Engine, Instance, Store};
+use wasmparser::Operator;
 
 use Instruction::{Block, Br, BrIf, Else, End, I32Add, I32Const, I32Eq, I32LtS, If, LocalGet, LocalTee, Loop, Return};
 
@@ -44,18 +48,6 @@ fn module(functions: &[Vec<Instruction<'static>>]) -> Vec<u8> {
     module.finish()
 }
 
-/// What `run` answers to each of these, and what the module has counted then.
-fn run(module: &[u8], numbers: impl IntoIterator<Item = i32>) -> (Vec<i32>, Vec<u64>) {
-    let engine = Engine::new(Config::new().wasm_branch_hinting(true)).unwrap();
-    let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &wasmtime::Module::new(&engine, module).unwrap(), &[]).unwrap();
-    let run = instance.get_typed_func::<i32, i32>(&mut store, "run").unwrap();
-    let answers = numbers.into_iter().map(|number| run.call(&mut store, number).unwrap()).collect();
-    let counts = instance.get_memory(&mut store, COUNTS);
-    let counts = counts.map_or(&[][..], |counts| counts.data(&store).as_chunks().0).iter().map(|&count| u64::from_le_bytes(count));
-    (answers, counts.collect())
-}
-
 /// A profile of the module, after it has run with these numbers.
 fn profiled(module: &[u8], numbers: impl IntoIterator<Item = i32>) -> Vec<u8> {
     profile(module, &[run(&with_counts(module).unwrap(), numbers).1]).unwrap()
@@ -63,40 +55,16 @@ fn profiled(module: &[u8], numbers: impl IntoIterator<Item = i32>) -> Vec<u8> {
 
 /// The hints of a module: of which function, whether it is of a branch whose number in it is given, and whether that is taken.
 fn hints(module: &[u8]) -> Vec<(u32, Option<usize>, bool)> {
-    let (mut hints, mut branches, mut function) = (Vec::new(), Vec::new(), 0);
-    for payload in Parser::new(0).parse_all(module) {
-        match payload.unwrap() {
-            Payload::CustomSection(section) => {
-                if let KnownCustom::BranchHints(reader) = section.as_known() {
-                    for of_function in reader {
-                        let of_function = of_function.unwrap();
-                        hints.extend(of_function.hints.into_iter().map(|hint| (of_function.func, hint.unwrap())));
-                    }
-                }
-            }
-            Payload::CodeSectionEntry(body) => {
-                let mut number = 0;
-                for operator in body.get_operators_reader().unwrap().into_iter_with_offsets() {
-                    let (operator, offset) = operator.unwrap();
-                    if matches!(operator, Operator::BrIf { .. } | Operator::If { .. }) {
-                        branches.push(((function, offset - body.range().start), number));
-                        number += 1;
-                    }
-                }
-                function += 1;
-            }
-            _ => {}
-        }
-    }
-    let number = |function, offset| branches.iter().find(|(place, _)| *place == (function, offset)).map(|(_, number)| *number);
-    let shown = |(function, hint): (u32, wasmparser::BranchHint)| (function, number(function, hint.func_offset as usize), hint.taken);
-    hints.into_iter().map(shown).collect()
+    let is_branch = |operator: &Operator<'_>| matches!(operator, Operator::BrIf { .. } | Operator::If { .. }).then_some(());
+    let branches: Vec<At> = modules::instructions(module, is_branch).into_iter().map(|(at, ())| at).collect();
+    let number = |at: At| branches.iter().filter(|(function, _)| *function == at.0).position(|branch| *branch == at);
+    modules::hints(module, 0).into_iter().map(|(at, is_taken)| (at.0, number(at), is_taken)).collect()
 }
 
 #[test]
 fn each_piece_of_code_that_runs_from_its_beginning_to_its_end_is_counted() {
     let (answers, counts) = run(&with_counts(&module(&[counting()])).unwrap(), [3, 3, 7, 5]);
-    assert_eq!(answers, [3, 3, -1, 5]);
+    assert_eq!(answers, [3, 3, -1, 5].map(Some));
     // Up to the first branch; up to the loop; its turns; behind its branch; behind it; behind the block; and nothing behind the function.
     assert_eq!(counts[..7], [4, 3, 11, 3, 3, 1, 0]);
     assert!(counts[7..].iter().all(|&count| count == 0));
@@ -153,7 +121,7 @@ fn what_cannot_be_counted_or_told_is_refused() {
     assert!(with_hints(b"no module", &profile).is_err());
     assert!(with_counts(b"no module").is_err());
     assert_eq!(
-        orbweaver_component::hints::profile(&module, &[vec![1, 2]]).unwrap_err().to_string(),
+        orbweaver_component::profile::profile(&module, &[vec![1, 2]]).unwrap_err().to_string(),
         "fewer counts than segments and calls"
     );
     assert_eq!(with_counts(&Module::new().finish()).unwrap_err().to_string(), "a core module to count needs one memory, exports and code");
