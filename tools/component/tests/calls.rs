@@ -104,8 +104,13 @@ fn direct_of(module: &[u8], function: u32) -> Vec<u32> {
 
 /// Which functions the last one calls directly.
 fn direct(module: &[u8]) -> Vec<u32> {
+    direct_of(module, last_of(module))
+}
+
+/// The position of the last function of a module among its own.
+fn last_of(module: &[u8]) -> u32 {
     let ((last, _), ()) = instructions(module, |_| Some(())).pop().unwrap();
-    direct_of(module, last)
+    last
 }
 
 /// Calls of one place in the table.
@@ -246,6 +251,7 @@ fn each_hint_is_of_a_branch_or_of_a_direct_call() {
         _ => None,
     };
     let places = instructions(&told, place);
+    assert_eq!(last_of(&told), 5);
     assert!(places.len() == 4 && places.iter().all(|((function, _), _)| *function == 5), "{places:?}");
     assert_eq!(hints(&told, 1), places, "the branch between them is never taken, and each call means what it has meant");
 }
