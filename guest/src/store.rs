@@ -80,6 +80,11 @@ fn pieces<'a>(strings: impl Iterator<Item = &'a [u8]> + Clone) -> Result<wit::Pi
     Ok(wit::Pieces { bytes, ends })
 }
 
+fn read(keyspaces: &[u32], keys: &wit::Pieces) -> Result<Values, StoreError> {
+    let found = wit::get_many(keyspaces, keys).map_err(error)?;
+    Ok(Values { bytes: found.values.bytes, ends: found.values.ends, absent: found.absent })
+}
+
 impl Store for HostStore {
     fn limits(&self) -> Limits {
         self.limits
@@ -115,8 +120,12 @@ impl Store for HostStore {
 
     fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let keyspaces: Vec<u32> = keys.iter().map(|(keyspace, _)| keyspace.0).collect();
-        let found = wit::get_many(&keyspaces, &pieces(keys.iter().map(|(_, key)| *key))?).map_err(error)?;
-        Ok(Values { bytes: found.values.bytes, ends: found.values.ends, absent: found.absent })
+        read(&keyspaces, &pieces(keys.iter().map(|(_, key)| *key))?)
+    }
+
+    fn get_adjacent(&mut self, keyspace: Keyspace, bytes: &[u8], ends: &[u32]) -> Result<Values, StoreError> {
+        // They lie as they cross the boundary.
+        read(&vec![keyspace.0; ends.len()], &wit::Pieces { bytes: bytes.to_vec(), ends: ends.to_vec() })
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {

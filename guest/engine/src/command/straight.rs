@@ -28,7 +28,7 @@ pub enum On {
         /// What it puts has no expiry, whatever the key had. Otherwise the expiry stays.
         ends_expiry: bool,
         /// What it does.
-        run: StraightHandler,
+        act: Act,
     },
     /// A field or a member of the collection under the key.
     Member {
@@ -39,12 +39,42 @@ pub enum On {
         /// It adds none, and may take the one away.
         removes: bool,
         /// What it does.
-        run: StraightHandler,
+        act: Act,
     },
     /// An end of the list under the key: it puts its last argument there, and replies how many elements there are.
     Push(End),
     /// An end of the list under the key: it takes an element from there, and replies it.
     Pop(End),
+}
+
+/// What a command does with a value.
+#[derive(Clone, Copy)]
+pub enum Act {
+    /// It replies the value (GET, HGET).
+    Show,
+    /// It replies whether there is one (HEXISTS, SISMEMBER).
+    Tell,
+    /// Something else.
+    Run(StraightHandler),
+}
+
+impl Act {
+    /// As [`StraightHandler`]. What most groups of reads do is no call by a pointer: it is the whole of their work on a value.
+    ///
+    /// # Errors
+    /// The command's.
+    #[inline]
+    pub fn on<'a>(self, args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+        match self {
+            Self::Show => {
+                let mut room = itoa::Buffer::new();
+                reply_value(reply, value.map(|value| value.bytes(&mut room)));
+            }
+            Self::Tell => reply.integer(i64::from(value.is_some())),
+            Self::Run(run) => return run(args, value, reply),
+        }
+        Ok(Fate::Stays)
+    }
 }
 
 /// What becomes of a value.
@@ -65,20 +95,20 @@ pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>
 impl Straight {
     /// A command on a string that keeps its expiry.
     #[must_use]
-    pub const fn on_string(args: usize, run: StraightHandler) -> Self {
-        Self { args, on: On::String { ends_expiry: false, run } }
+    pub const fn on_string(args: usize, act: Act) -> Self {
+        Self { args, on: On::String { ends_expiry: false, act } }
     }
 
     /// A command on a member. `name`: which argument that is.
     #[must_use]
-    pub const fn on_member(args: usize, kind: Kind, name: usize, run: StraightHandler) -> Self {
-        Self { args, on: On::Member { kind, name, removes: false, run } }
+    pub const fn on_member(args: usize, kind: Kind, name: usize, act: Act) -> Self {
+        Self { args, on: On::Member { kind, name, removes: false, act } }
     }
 
     /// A command that takes a member away, its last argument, and replies whether it has.
     #[must_use]
     pub const fn removing(kind: Kind) -> Self {
-        Self { args: 3, on: On::Member { kind, name: 2, removes: true, run: remove } }
+        Self { args: 3, on: On::Member { kind, name: 2, removes: true, act: Act::Run(remove) } }
     }
 
     /// A command that puts one element at an end of a list.
@@ -110,23 +140,10 @@ impl Straight {
     }
 }
 
-/// Replies the value (GET, HGET).
-pub(super) fn value<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
-    let mut room = itoa::Buffer::new();
-    reply_value(reply, value.map(|value| value.bytes(&mut room)));
-    Ok(Fate::Stays)
-}
-
 /// Replies how long the value is, 0 where there is none (STRLEN, HSTRLEN).
 pub(super) fn value_length<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     let mut room = itoa::Buffer::new();
     reply.integer(length(value.map_or(0, |value| value.bytes(&mut room).len())));
-    Ok(Fate::Stays)
-}
-
-/// Replies whether there is a value (HEXISTS, SISMEMBER).
-pub(super) fn is_there<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
-    reply.integer(i64::from(value.is_some()));
     Ok(Fate::Stays)
 }
 

@@ -187,6 +187,22 @@ pub trait Store {
         Ok(values)
     }
 
+    /// As [`Store::get_many`], of keys of one keyspace that lie one behind the other in `bytes`, each up to its end: who has them like this hands
+    /// them over as they are.
+    ///
+    /// # Errors
+    /// As [`Store::get_many`]; [`StoreError::Corrupt`] where the ends are none within the bytes.
+    fn get_adjacent(&mut self, keyspace: Keyspace, bytes: &[u8], ends: &[u32]) -> Result<Values, StoreError> {
+        let (mut keys, mut start) = (Vec::with_capacity(ends.len()), 0);
+        for &end in ends {
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            let key = bytes.get(start..end).ok_or_else(|| StoreError::Corrupt("keys that end where their bytes do not".into()))?;
+            keys.push((keyspace, key));
+            start = end;
+        }
+        self.get_many(&keys)
+    }
+
     /// One page of the records in `range`: at least one record where there is one, otherwise as many as `limit` allows.
     /// [`Page::more`] is false only where the range holds nothing behind the page.
     ///

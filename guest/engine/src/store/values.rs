@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::ops::Range;
 
 /// Bytes of a value for which there is room at once.
-const SHORT: usize = 64;
+const SHORT: usize = 128;
 /// Most bytes for which there is.
 const MOST_AT_ONCE: usize = 1 << 20;
 

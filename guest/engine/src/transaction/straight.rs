@@ -50,21 +50,27 @@ impl Transaction<'_> {
         &self.limits
     }
 
-    /// The values of some keys, as they were when the transaction began.
+    /// The values of some keys, as they were when the transaction began. They lie one behind the other, each up to its end.
     ///
     /// # Errors
-    /// What [`Store::get_many`] returns.
-    pub fn read_straight(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Found, StoreError> {
-        read(&mut self.store, keys)
+    /// What [`Store::get_adjacent`] returns.
+    pub fn read_straight(&mut self, keyspace: Keyspace, keys: &[u8], ends: &[u32]) -> Result<Found, StoreError> {
+        match ends {
+            [_] => Ok(Found::One(self.store.get(keyspace, keys)?)),
+            ends => Ok(Found::Several(self.store.get_adjacent(keyspace, keys, ends)?)),
+        }
     }
 
     /// As [`Transaction::read_straight`], of the keys that are the lock keys.
     ///
     /// # Errors
-    /// As [`Transaction::read_straight`].
+    /// What [`Store::get_many`] returns.
     pub fn read_at_lock_keys(&mut self, keyspace: Keyspace) -> Result<Found, StoreError> {
+        if let [key] = self.lock_keys.as_slice() {
+            return Ok(Found::One(self.store.get(keyspace, key)?));
+        }
         let keys: Few<(Keyspace, &[u8])> = self.lock_keys.iter().map(|key| (keyspace, key.as_ref())).collect();
-        read(&mut self.store, &keys)
+        Ok(Found::Several(self.store.get_many(&keys)?))
     }
 
     /// Makes room for about so many changes, of so many bytes together.
@@ -169,11 +175,4 @@ fn put<const N: usize>(
         censuses.note_put(keyspace, key);
     }
     Ok(())
-}
-
-fn read(store: &mut Opened<'_>, keys: &[(Keyspace, &[u8])]) -> Result<Found, StoreError> {
-    match keys {
-        [(keyspace, key)] => Ok(Found::One(store.get(*keyspace, key)?)),
-        keys => Ok(Found::Several(store.get_many(keys)?)),
-    }
 }

@@ -73,13 +73,13 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         "get-many",
         |mut host: Host<'_>, keyspaces: u32, count: u32, keys: u32, keys_length: u32, ends: u32, ends_length: u32, answer: u32| {
             answered(&mut host, answer, |memory, state| {
-                let keyspaces: Vec<u32> = list(memory, keyspaces, count)?;
-                let ends: Vec<u32> = list(memory, ends, ends_length)?;
-                let keys = lent(bytes(memory, keys, keys_length)?, &ends);
-                let keys = keyspaces.iter().copied().map(Keyspace).zip(keys).map(|(keyspace, key)| Ok((keyspace, key?)));
-                let keys: Vec<(Keyspace, &[u8])> = keys.collect::<Result<_>>()?;
-                if [keyspaces.len(), ends.len()] != [keys.len(); 2] {
-                    bail!("the component asks get-many for {} keys in {} keyspaces", ends.len(), keyspaces.len());
+                if count != ends_length {
+                    bail!("the component asks get-many for {ends_length} keys in {count} keyspaces");
+                }
+                let strings = lent(bytes(memory, keys, keys_length)?, numbers(memory, ends, ends_length)?);
+                let mut keys: Vec<(Keyspace, &[u8])> = Vec::with_capacity(strings.len());
+                for (keyspace, key) in numbers(memory, keyspaces, count)?.zip(strings) {
+                    keys.push((Keyspace(keyspace), key?));
                 }
                 let values = state.store.get_many(&keys);
                 let found = |store::Values { bytes, ends, absent }| -> Found { ((bytes, ends), absent) };
@@ -174,10 +174,17 @@ fn text(memory: &[u8], at: u32, length: u32) -> Result<&str> {
     std::str::from_utf8(bytes(memory, at, length)?).map_err(|_| format_err!("the component gives a text that is no UTF-8"))
 }
 
+/// The numbers of a list, where they lie.
+fn numbers(memory: &[u8], at: u32, count: u32) -> Result<impl ExactSizeIterator<Item = u32>> {
+    let at = aligned(size(at), size_of::<u32>())?;
+    let (numbers, _) = piece(memory, at, size(count).saturating_mul(size_of::<u32>()))?.as_chunks();
+    Ok(numbers.iter().map(|&number| u32::from_le_bytes(number)))
+}
+
 /// The strings of flat pieces, where they lie. What a guest gives is not trusted: ends that run backwards or past the bytes are refused.
-fn lent<'m>(all: &'m [u8], ends: &[u32]) -> impl Iterator<Item = Result<&'m [u8]>> {
+fn lent(all: &[u8], ends: impl ExactSizeIterator<Item = u32>) -> impl ExactSizeIterator<Item = Result<&[u8]>> {
     let mut start = 0;
-    ends.iter().map(move |&end| {
+    ends.map(move |end| {
         let piece = all.get(start..size(end));
         start = size(end);
         piece.ok_or_else(|| format_err!("the component's pieces end where its bytes do not"))
@@ -193,7 +200,7 @@ fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -
         return Ok(vec![Bytes::copy_from_slice(all)]);
     }
     let copy = Bytes::copy_from_slice(all);
-    lent(&copy, &ends).map(|piece| piece.map(|piece| copy.slice_ref(piece))).collect()
+    lent(&copy, ends.into_iter()).map(|piece| piece.map(|piece| copy.slice_ref(piece))).collect()
 }
 
 fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {

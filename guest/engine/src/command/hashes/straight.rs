@@ -1,7 +1,7 @@
 //! The commands on one field that [go straight](crate::command::straight).
 
 use crate::command::options::integer;
-use crate::command::straight::{self, Fate, Straight, StraightHandler, last};
+use crate::command::straight::{self, Act, Fate, Straight, last};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -9,18 +9,18 @@ use crate::resp::reply::Reply;
 use crate::types::hashes;
 use bytes::Bytes;
 
-pub(super) const HGET: Straight = on_field(3, straight::value);
-pub(super) const HEXISTS: Straight = on_field(3, straight::is_there);
-pub(super) const HSTRLEN: Straight = on_field(3, straight::value_length);
+pub(super) const HGET: Straight = on_field(3, Act::Show);
+pub(super) const HEXISTS: Straight = on_field(3, Act::Tell);
+pub(super) const HSTRLEN: Straight = on_field(3, Act::Run(straight::value_length));
 /// Of one field.
-pub(super) const HSET: Straight = on_field(4, hset);
-pub(super) const HSETNX: Straight = on_field(4, straight::put_new);
-pub(super) const HINCRBY: Straight = on_field(4, hincrby);
+pub(super) const HSET: Straight = on_field(4, Act::Run(hset));
+pub(super) const HSETNX: Straight = on_field(4, Act::Run(straight::put_new));
+pub(super) const HINCRBY: Straight = on_field(4, Act::Run(hincrby));
 /// Of one field.
 pub(super) const HDEL: Straight = Straight::removing(Kind::Hash);
 
-const fn on_field(args: usize, run: StraightHandler) -> Straight {
-    Straight::on_member(args, Kind::Hash, 2, run)
+const fn on_field(args: usize, act: Act) -> Straight {
+    Straight::on_member(args, Kind::Hash, 2, act)
 }
 
 fn hset<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {

@@ -1,6 +1,6 @@
 //! The commands on one member that [go straight](crate::command::straight).
 
-use crate::command::straight::{self, Fate, Straight};
+use crate::command::straight::{Act, Fate, Straight};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -8,10 +8,10 @@ use crate::resp::reply::Reply;
 use bytes::Bytes;
 
 /// Of one member.
-pub(super) const SADD: Straight = Straight::on_member(3, Kind::Set, 2, sadd);
+pub(super) const SADD: Straight = Straight::on_member(3, Kind::Set, 2, Act::Run(sadd));
 /// Of one member.
 pub(super) const SREM: Straight = Straight::removing(Kind::Set);
-pub(super) const SISMEMBER: Straight = Straight::on_member(3, Kind::Set, 2, straight::is_there);
+pub(super) const SISMEMBER: Straight = Straight::on_member(3, Kind::Set, 2, Act::Tell);
 
 fn sadd<'a>(_: &'a [Bytes], member: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(member.is_none()));

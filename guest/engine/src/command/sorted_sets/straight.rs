@@ -1,7 +1,7 @@
 //! The commands on one member that [go straight](crate::command::straight).
 
 use super::{adding, reply_score};
-use crate::command::straight::{Fate, Straight, arg};
+use crate::command::straight::{Act, Fate, Straight, arg};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::Value;
@@ -10,11 +10,11 @@ use crate::types::sorted_sets;
 use bytes::Bytes;
 
 /// Of one member, without options.
-pub(super) const ZADD: Straight = Straight::on_member(4, Kind::SortedSet, 3, zadd);
-pub(super) const ZINCRBY: Straight = Straight::on_member(4, Kind::SortedSet, 3, zincrby);
+pub(super) const ZADD: Straight = Straight::on_member(4, Kind::SortedSet, 3, Act::Run(zadd));
+pub(super) const ZINCRBY: Straight = Straight::on_member(4, Kind::SortedSet, 3, Act::Run(zincrby));
 /// Of one member.
 pub(super) const ZREM: Straight = Straight::removing(Kind::SortedSet);
-pub(super) const ZSCORE: Straight = Straight::on_member(3, Kind::SortedSet, 2, zscore);
+pub(super) const ZSCORE: Straight = Straight::on_member(3, Kind::SortedSet, 2, Act::Run(zscore));
 
 /// What becomes of a score: it stays where it is equal to the new one.
 fn changed<'a>(score: Option<f64>, new: f64) -> Fate<'a> {

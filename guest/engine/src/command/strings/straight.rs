@@ -2,22 +2,23 @@
 
 use super::numbers;
 use crate::command::options::integer;
-use crate::command::straight::{self, Fate, On, Straight, arg, last};
+use crate::command::straight::{self, Act, Fate, On, Straight, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
 use crate::types::strings;
 use bytes::Bytes;
 
-pub(super) const GET: Straight = Straight::on_string(2, straight::value);
-pub(super) const STRLEN: Straight = Straight::on_string(2, straight::value_length);
-pub(super) const INCR: Straight = Straight::on_string(2, |_, value, reply| add(value, 1, reply));
-pub(super) const DECR: Straight = Straight::on_string(2, |_, value, reply| add(value, -1, reply));
-pub(super) const INCRBY: Straight = Straight::on_string(3, |args, value, reply| add(value, integer(arg(args, 2))?, reply));
-pub(super) const DECRBY: Straight = Straight::on_string(3, |args, value, reply| add(value, numbers::decrement(arg(args, 2))?, reply));
-pub(super) const SETNX: Straight = Straight::on_string(3, straight::put_new);
+pub(super) const GET: Straight = Straight::on_string(2, Act::Show);
+pub(super) const STRLEN: Straight = Straight::on_string(2, Act::Run(straight::value_length));
+pub(super) const INCR: Straight = Straight::on_string(2, Act::Run(|_, value, reply| add(value, 1, reply)));
+pub(super) const DECR: Straight = Straight::on_string(2, Act::Run(|_, value, reply| add(value, -1, reply)));
+pub(super) const INCRBY: Straight = Straight::on_string(3, Act::Run(|args, value, reply| add(value, integer(arg(args, 2))?, reply)));
+pub(super) const DECRBY: Straight =
+    Straight::on_string(3, Act::Run(|args, value, reply| add(value, numbers::decrement(arg(args, 2))?, reply)));
+pub(super) const SETNX: Straight = Straight::on_string(3, Act::Run(straight::put_new));
 /// Without options.
-pub(super) const SET: Straight = Straight { args: 3, on: On::String { ends_expiry: true, run: set } };
+pub(super) const SET: Straight = Straight { args: 3, on: On::String { ends_expiry: true, act: Act::Run(set) } };
 
 fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Fate<'a>> {
     let mut room = itoa::Buffer::new();

@@ -12,6 +12,7 @@ use crate::session::rows::{begin_a_row, call_of};
 use crate::store::Limits;
 use crate::transaction::Transaction;
 use bytes::{BufMut, Bytes};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// What a record and its place in a batch have beside the arguments of a call, at most: the header of an operation, prefixes, the front of a head, or the
@@ -185,11 +186,6 @@ impl<'j> Plan<'j> {
         })
     }
 
-    /// Each of the lock keys.
-    pub fn each_of<'b>(&'b self, lock_keys: &'b [u8]) -> impl ExactSizeIterator<Item = &'b [u8]> {
-        self.places().map(|place| lock_keys.get(place).unwrap_or_default())
-    }
-
     /// All of them, to be declared.
     pub fn list_of(&self, lock_keys: Bytes) -> Vec<Bytes> {
         if self.keys.len() == 1 {
@@ -207,6 +203,11 @@ impl<'j> Plan<'j> {
         })
     }
 
+    /// Where the name of each of them ends, among the lock keys.
+    pub fn ends(&self) -> Ends {
+        ends(self.keys.iter().map(|(_, name)| size_of::<u32>() + name.len()))
+    }
+
     /// Whether a store surely takes each record that these calls put.
     pub fn fits(&self, limits: &Limits) -> bool {
         let most = u64::try_from(self.longest + MOST_AROUND).unwrap_or(u64::MAX);
@@ -218,6 +219,19 @@ impl<'j> Plan<'j> {
     pub fn position(&self, step: &Step<'_>, transaction: &Transaction<'_>) -> usize {
         position(self.writes, step.key, transaction)
     }
+}
+
+/// Where keys end that lie one behind the other. Most groups have no more.
+type Ends = SmallVec<[u32; 32]>;
+
+/// Where each of these keys ends: they are those of a group, of [names that are not long](MOST_NAME_BYTES).
+pub fn ends(lengths: impl Iterator<Item = usize>) -> Ends {
+    let mut end = 0_u32;
+    let ends = lengths.map(|length| {
+        end = end.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
+        end
+    });
+    ends.collect()
 }
 
 fn position(writes: bool, key: usize, transaction: &Transaction<'_>) -> usize {

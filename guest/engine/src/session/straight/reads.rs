@@ -1,7 +1,7 @@
 //! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops.
 
 use super::held::{Held, Part, head_at};
-use super::plan::{Member, Plan, Popped};
+use super::plan::{Member, Plan, Popped, ends};
 use crate::arena;
 use crate::error::Result;
 use crate::few::Few;
@@ -25,8 +25,8 @@ pub fn read_heads(heads: Keyspace, transaction: &mut Transaction<'_>, plan: &Pla
     if plan.writes {
         return Ok((transaction.read_at_lock_keys(heads)?, transaction.lock_keys().len()));
     }
-    let keys: Few<(Keyspace, &[u8])> = plan.each_of(lock_keys).map(|key| (heads, key)).collect();
-    Ok((transaction.read_straight(&keys)?, keys.len()))
+    let ends = plan.ends();
+    Ok((transaction.read_straight(heads, lock_keys, &ends)?, ends.len()))
 }
 
 /// What is under the keys; fewer than these where one of them cannot go straight.
@@ -76,20 +76,18 @@ pub fn read_parts<'v>(
             bytes.extend_from_slice(&index);
         }
     });
-    let mut rest = bytes.as_ref();
-    let mut keys: Few<(Keyspace, &[u8])> = Few::with_capacity(members.len() + popped.len());
-    keys.extend(in_collections().filter_map(|(_, name)| Some((keyspace, rest.split_off(..PREFIX_BYTES + name.len())?))));
-    keys.extend(rest.chunks_exact(element_bytes).map(|key| (keyspace, key)));
+    let lengths = in_collections().map(|(_, name)| PREFIX_BYTES + name.len()).chain(popped.iter().map(|_| element_bytes));
+    let ends = ends(lengths);
     let mut parts: Few<Part<'_>> = Few::with_capacity(members.len());
     let mut elements = Few::with_capacity(popped.len());
-    if keys.is_empty() {
+    if ends.is_empty() {
         parts.extend(members.iter().map(|_| Part::default()));
         return Ok(Some(Parts { members: parts, popped: elements }));
     }
     let mut are_known = true;
     let mut next = members.iter().map(|&(position, _)| head(position));
-    let found = found.insert(transaction.read_straight(&keys)?);
-    found.for_each(keys.len(), |record| {
+    let found = found.insert(transaction.read_straight(keyspace, &bytes, &ends)?);
+    found.for_each(ends.len(), |record| {
         // The members of what is not there have no records.
         for head in next.by_ref() {
             let Some(head) = head else {

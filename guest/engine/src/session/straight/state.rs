@@ -78,17 +78,17 @@ impl<'v> State<'v> {
         let args = step.call.args.as_slice();
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         match step.straight.on {
-            On::String { run, .. } => {
+            On::String { act, .. } => {
                 let value = if let Body::String(value) = held.body { Some(value) } else { None };
-                let Fate::Becomes(new) = run(args, value, reply)? else { return Ok(()) };
+                let Fate::Becomes(new) = act.on(args, value, reply)? else { return Ok(()) };
                 if new.bytes(&mut itoa::Buffer::new()).len() > max_string_bytes {
                     return Err(texts::STRING_TOO_LONG);
                 }
                 (held.body, held.is_touched) = (Body::String(new), true);
             }
-            On::Member { kind, run, .. } => {
+            On::Member { kind, act, .. } => {
                 let Some(part) = self.parts.members.get_mut(step.member) else { return Err(StoreError::ReadOnly.into()) };
-                let new = match run(args, part.value, reply)? {
+                let new = match act.on(args, part.value, reply)? {
                     Fate::Stays => return Ok(()),
                     Fate::Becomes(new) => Some(new),
                     Fate::Goes => None,
