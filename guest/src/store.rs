@@ -124,7 +124,7 @@ impl Store for HostStore {
     }
 
     fn get_adjacent(&mut self, keyspace: Keyspace, bytes: &[u8], ends: &[u32]) -> Result<Values, StoreError> {
-        // They lie as they cross the boundary.
+        // They lie as they cross the boundary, but for one copy: what the bindings give to imports is a list of their own.
         read(&vec![keyspace.0; ends.len()], &wit::Pieces { bytes: bytes.to_vec(), ends: ends.to_vec() })
     }
 

@@ -96,3 +96,14 @@ fn precompiled(engine: &Engine) -> wasmtime::Result<Module> {
     // SAFETY: the bytes come from `Engine::precompile_module` in build.rs and are part of this executable.
     unsafe { Module::deserialize(engine, PRECOMPILED) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_compiled_where_the_host_was_built() {
+        let loaded = Engine::new(&config()).and_then(|engine| precompiled(&engine)).map(drop);
+        assert!(loaded.is_ok(), "{loaded:?}");
+    }
+}

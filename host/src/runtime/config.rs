@@ -1,4 +1,5 @@
-//! wasmtime's configuration: the same for the build script, which precompiles the component, and the host, which loads it.
+//! wasmtime's configuration, for the host, which loads the component, and for the build script, which precompiles it: for the target, and the
+//! features of processors that all of the executable needs.
 
 /// The configuration.
 pub fn config() -> wasmtime::Config {

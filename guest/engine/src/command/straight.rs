@@ -59,7 +59,8 @@ pub enum Act {
 }
 
 impl Act {
-    /// As [`StraightHandler`]. What most groups of reads do is no call by a pointer: it is the whole of their work on a value.
+    /// As [`StraightHandler`]. To show a value and to tell of it are cases, not functions: a call by a pointer would cost most groups of reads as much as
+    /// their work on the value.
     ///
     /// # Errors
     /// The command's.

@@ -1,8 +1,8 @@
 //! The contract with the host's ordered key-value store: `orbweaver:kv` as a trait.
 //!
 //! A [`Store`] value is a *handle*: one conversation with one store, in which at most one transaction is open at a time. Hosts
-//! with several threads open one handle for each. The functions are those of `wit/kv/kv.wit`, one to one, so that the same
-//! implementation serves the engine compiled natively and the component under wasmtime.
+//! with several threads open one handle for each. The functions are those of `wit/kv/store.wit`, so that the same
+//! implementation serves the engine compiled natively and the component under wasmtime; those that are not there have an implementation here.
 //!
 //! # Obligations of an implementation
 //! * Keys are ordered by the keyspace's [`Order`]; every range is half-open.
@@ -187,11 +187,11 @@ pub trait Store {
         Ok(values)
     }
 
-    /// As [`Store::get_many`], of keys of one keyspace that lie one behind the other in `bytes`, each up to its end: who has them like this hands
-    /// them over as they are.
+    /// As [`Store::get_many`], of keys of one keyspace that lie one behind the other in `bytes`, each up to its end: for who has them like this. A store
+    /// may leave it as it is; the component's own is `get-many`, in which keys lie like this.
     ///
     /// # Errors
-    /// As [`Store::get_many`]; [`StoreError::Corrupt`] where the ends are none within the bytes.
+    /// As [`Store::get_many`]. Ends that are none of the bytes are the caller's mistake: [`StoreError::Corrupt`], or in the component a trap.
     fn get_adjacent(&mut self, keyspace: Keyspace, bytes: &[u8], ends: &[u32]) -> Result<Values, StoreError> {
         let (mut keys, mut start) = (Vec::with_capacity(ends.len()), 0);
         for &end in ends {

@@ -50,7 +50,8 @@ impl Transaction<'_> {
         &self.limits
     }
 
-    /// The values of some keys, as they were when the transaction began. They lie one behind the other, each up to its end.
+    /// The values of some keys, as they were when the transaction began. They lie one behind the other, each up to its end, the last one up to
+    /// the end of the bytes.
     ///
     /// # Errors
     /// What [`Store::get_adjacent`] returns.

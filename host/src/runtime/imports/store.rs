@@ -217,3 +217,25 @@ fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), Stor
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_list_are_those_that_lie_there_and_others_are_refused() {
+        let memory: Vec<u8> = [7, 8, u32::MAX].iter().flat_map(|number: &u32| number.to_le_bytes()).collect();
+        let read = |at, count| numbers(&memory, at, count).map(Iterator::collect::<Vec<_>>).ok();
+        assert_eq!((read(0, 3), read(4, 1), read(12, 0)), (Some(vec![7, 8, u32::MAX]), Some(vec![8]), Some(vec![])));
+        // Between two numbers, behind the last, and more than any memory has.
+        assert_eq!((read(1, 1), read(8, 2), read(0, u32::MAX), read(u32::MAX - 3, 1)), (None, None, None, None));
+    }
+
+    #[test]
+    fn strings_lie_where_their_ends_say_and_ends_that_are_none_are_refused() {
+        let read = |ends: Vec<u32>| lent(b"abc", ends.into_iter()).map(Result::ok).collect::<Vec<_>>();
+        assert_eq!(read(vec![1, 1, 3]), [Some(&b"a"[..]), Some(b""), Some(b"bc")]);
+        assert_eq!(read(vec![2, 1]), [Some(&b"ab"[..]), None]);
+        assert_eq!(read(vec![4, u32::MAX]), [None, None]);
+    }
+}

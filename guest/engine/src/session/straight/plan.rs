@@ -221,10 +221,11 @@ impl<'j> Plan<'j> {
     }
 }
 
-/// Where keys end that lie one behind the other. Most groups have no more.
+/// Where keys end that lie one behind the other. Most groups have no more than these.
 type Ends = SmallVec<[u32; 32]>;
 
-/// Where each of these keys ends: they are those of a group, of [names that are not long](MOST_NAME_BYTES).
+/// Where each of these keys ends, of these lengths: they are those of a group, a thousand at most, of [names that are not long](MOST_NAME_BYTES), so
+/// that no end is above 4 GiB.
 pub fn ends(lengths: impl Iterator<Item = usize>) -> Ends {
     let mut end = 0_u32;
     let ends = lengths.map(|length| {

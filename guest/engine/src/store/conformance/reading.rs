@@ -91,11 +91,24 @@ pub fn get_many(subject: &mut dyn Subject) -> Check {
     conn.begin_read()?;
     let got: Vec<Option<Bytes>> = conn.store.get_many(&lent(&wanted))?.of_each(expected.len())?.collect();
     let none = conn.store.get_many(&[])?;
+    // The same of those that are in one keyspace, one behind the other.
+    let (mut adjacent, mut ends, mut each) = (Vec::new(), Vec::new(), Vec::new());
+    for ((_, key), expected) in wanted.iter().zip(&expected).filter(|((keyspace, _), _)| *keyspace == data) {
+        adjacent.extend_from_slice(key);
+        ends.extend(u32::try_from(adjacent.len()));
+        each.push(expected.clone());
+    }
+    let got_adjacent: Vec<Option<Bytes>> = conn.store.get_adjacent(data, &adjacent, &ends)?.of_each(ends.len())?.collect();
+    let none_adjacent = conn.store.get_adjacent(data, &adjacent, &[])?;
+    let refused = [[2, 1], [1, u32::MAX]].map(|ends| conn.store.get_adjacent(data, &adjacent, &ends).is_err());
     conn.store.rollback();
     for (position, (got, expected)) in got.iter().zip(&expected).enumerate() {
         equal(&format!("value {position} of get_many"), got, expected)?;
     }
-    equal("get_many of nothing", &none, &Values::default())
+    equal("get_many of nothing", &none, &Values::default())?;
+    equal("the values of adjacent keys", &got_adjacent, &each)?;
+    equal("those of none", &none_adjacent, &Values::default())?;
+    equal("whether ends are refused that are none of the bytes", &refused, &[true, true])
 }
 
 pub fn keyspaces_are_separate(subject: &mut dyn Subject) -> Check {
