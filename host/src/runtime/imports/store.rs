@@ -175,7 +175,7 @@ fn text(memory: &[u8], at: u32, length: u32) -> Result<&str> {
 }
 
 /// The numbers of a list, where they lie.
-fn numbers(memory: &[u8], at: u32, count: u32) -> Result<impl ExactSizeIterator<Item = u32>> {
+fn numbers(memory: &[u8], at: u32, count: u32) -> Result<impl ExactSizeIterator<Item = u32> + Clone> {
     let at = aligned(size(at), size_of::<u32>())?;
     let (numbers, _) = piece(memory, at, size(count).saturating_mul(size_of::<u32>()))?.as_chunks();
     Ok(numbers.iter().map(|&number| u32::from_le_bytes(number)))
@@ -193,14 +193,14 @@ fn lent(all: &[u8], ends: impl ExactSizeIterator<Item = u32>) -> impl ExactSizeI
 
 /// Copies of the strings of flat pieces.
 fn strings(memory: &[u8], (at, length): (u32, u32), (ends, count): (u32, u32)) -> Result<Vec<Bytes>> {
-    let ends: Vec<u32> = list(memory, ends, count)?;
+    let ends = numbers(memory, ends, count)?;
     let all = bytes(memory, at, length)?;
-    if ends == [length] {
+    if ends.clone().eq([length]) {
         // The whole of it: a slice would count its references, in memory of their own.
         return Ok(vec![Bytes::copy_from_slice(all)]);
     }
     let copy = Bytes::copy_from_slice(all);
-    lent(&copy, ends.into_iter()).map(|piece| piece.map(|piece| copy.slice_ref(piece))).collect()
+    lent(&copy, ends).map(|piece| piece.map(|piece| copy.slice_ref(piece))).collect()
 }
 
 fn commit(state: &mut State, batch: Vec<u8>, changed: &[u32]) -> Result<(), StoreError> {
