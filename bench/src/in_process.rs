@@ -25,6 +25,9 @@ pub const PIPELINES: [usize; 2] = [1, 32];
 /// So many times as many rounds are measured of pipelines: their calls take less, and RocksDB's threads write files in few of their rounds.
 const ROUNDS_OF_PIPELINES: usize = 4;
 
+/// How many pieces a round is measured in: some milliseconds each, at most.
+const PIECES: usize = 20;
+
 /// What an operation takes on one side, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Time {
@@ -148,33 +151,49 @@ impl Subject {
         }
     }
 
-    /// Measures some runs of an operation.
-    fn measure(&mut self, operation: &Operation, runs: Range<usize>, pipeline: usize) -> Result<Sample> {
-        if matches!(operation.fill, Fill::Runs(..)) {
-            self.prepare(operation, runs.clone())?;
-        }
-        let work = self.work(operation, runs, pipeline);
-        settle();
-        // The processor has slept, and the first write may begin another log: not what an operation costs.
-        let uncounted = usize::from(work.len() > 1);
-        self.run(&work, 0..uncounted)?;
-        let count = ((work.len() - uncounted) * pipeline) as f64;
-        let before = self.calls();
-        let (wall, own, all) = (Instant::now(), ThreadTime::now(), ProcessTime::now());
-        self.run(&work, uncounted..work.len())?;
-        let (wall, own_of_run) = (wall.elapsed(), own.elapsed());
+    /// Calls of the store or of the boundary, of what is run in between.
+    fn counted(&self, before: usize) -> usize {
         let after = self.calls();
-        let calls = if let Self::Component(_) = self { after - before } else { after };
-        settle();
-        let background = all.elapsed().saturating_sub(own.elapsed());
-        let per_operation = |time: Duration| time.as_secs_f64() * 1e6 / count;
-        Ok(Sample {
-            wall_us: per_operation(wall),
-            own_cpu_us: per_operation(own_of_run),
-            background_cpu_us: per_operation(background),
-            calls: calls as f64 / count,
-        })
+        if let Self::Component(_) = self { after - before } else { after }
     }
+}
+
+/// Measures some runs of an operation on sides that take turns, a piece after the other: a noisy moment falls on all of them. What RocksDB's
+/// threads take is shared out evenly, as sides that are measured together write the same.
+fn measure_in_turns(sides: &mut [Subject], operation: &Operation, runs: Range<usize>, pipeline: usize) -> Result<Vec<Sample>> {
+    if matches!(operation.fill, Fill::Runs(..)) {
+        sides.iter_mut().try_for_each(|side| side.prepare(operation, runs.clone()))?;
+    }
+    let works: Vec<Work> = sides.iter().map(|side| side.work(operation, runs.clone(), pipeline)).collect();
+    let calls = works.iter().map(Work::len).max().unwrap_or(0);
+    settle();
+    // The processor has slept, and the first write may begin another log: not what an operation costs.
+    let uncounted = usize::from(calls > 1);
+    sides.iter_mut().zip(&works).try_for_each(|(side, work)| side.run(work, 0..uncounted))?;
+    let count = ((calls - uncounted) * pipeline) as f64;
+    let before: Vec<usize> = sides.iter().map(Subject::calls).collect();
+    let mut took = vec![(Duration::ZERO, Duration::ZERO); sides.len()];
+    let (own, all) = (ThreadTime::now(), ProcessTime::now());
+    for from in (uncounted..calls).step_by((calls / PIECES).max(1)) {
+        let piece = from..(from + (calls / PIECES).max(1)).min(calls);
+        for ((side, work), (wall, cpu)) in sides.iter_mut().zip(&works).zip(&mut took) {
+            let (wall_before, cpu_before) = (Instant::now(), ThreadTime::now());
+            side.run(work, piece.clone())?;
+            *wall += wall_before.elapsed();
+            *cpu += cpu_before.elapsed();
+        }
+    }
+    let calls: Vec<usize> = sides.iter().zip(before).map(|(side, before)| side.counted(before)).collect();
+    settle();
+    let background = all.elapsed().saturating_sub(own.elapsed()) / u32::try_from(sides.len())?;
+    let per_operation = |time: Duration| time.as_secs_f64() * 1e6 / count;
+    let sample = |((wall, cpu), calls): ((Duration, Duration), usize)| Sample {
+        wall_us: per_operation(wall),
+        own_cpu_us: per_operation(cpu),
+        background_cpu_us: per_operation(background),
+        calls: calls as f64 / count,
+    };
+    Ok(took.into_iter().zip(calls).map(sample).collect())
 }
 
 /// Whether the first command has succeeded: it tells enough, and costs nothing to look at.
@@ -198,7 +217,7 @@ pub fn component() -> Result<Component> {
     Component::load().map_err(|error| anyhow!("{error:#}"))
 }
 
-/// Measures operations; the sides take turns, so that a noisy moment does not fall on one of them alone.
+/// Measures operations. What is compared most closely, the engine one way and the other, takes turns within a round.
 pub fn measure(operations: &[&'static Operation], count: usize, rounds: usize) -> Result<Vec<Figure>> {
     let component = component()?;
     let dir = tempfile::tempdir().context("no temporary directory")?;
@@ -222,11 +241,11 @@ pub fn measure(operations: &[&'static Operation], count: usize, rounds: usize) -
             let mut samples: [Vec<Sample>; 3] = Default::default();
             // The first round fills caches and is not counted.
             for round in 0..=rounds {
-                for (side, samples) in sides.iter_mut().zip(&mut samples) {
-                    let sample = side.measure(operation, runs..runs + each, pipeline)?;
-                    if round > 0 {
-                        samples.push(sample);
-                    }
+                let (raw, engines) = sides.split_at_mut(1);
+                let measure = |sides: &mut [Subject]| measure_in_turns(sides, operation, runs..runs + each, pipeline);
+                let of_round = [measure(raw)?, measure(engines)?].concat();
+                if round > 0 {
+                    samples.iter_mut().zip(of_round).for_each(|(samples, sample)| samples.push(sample));
                 }
                 runs += each;
             }

@@ -18,6 +18,18 @@ mod bindings {
         world: "orbweaver:engine/orbweaver",
         path: ["../wit/deps/clocks", "../wit/deps/random", "../wit/kv", "../wit/engine"],
         pub_export_macro: true,
+        with: { "orbweaver:kv/store@0.1.0": crate::store_bindings::orbweaver::kv::store },
+        generate_all,
+    });
+}
+
+/// The same of the store: what it is given is lent, and not copied into lists of the bindings' own first.
+mod store_bindings {
+    wit_bindgen::generate!({
+        inline: "package orbweaver:stored; world stored { import orbweaver:kv/store@0.1.0; }",
+        path: ["../wit/kv"],
+        ownership: Borrowing { duplicate_if_necessary: true },
+        type_section_suffix: "-store",
         generate_all,
     });
 }

@@ -1,6 +1,6 @@
 //! The engine's store: the imported `orbweaver:kv/store`, one call for each call.
 
-use crate::bindings::orbweaver::kv::store as wit;
+use crate::store_bindings::orbweaver::kv::store as wit;
 use bytes::Bytes;
 use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
 use std::cell::Cell;
@@ -69,18 +69,30 @@ fn error(error: wit::Error) -> StoreError {
     }
 }
 
-fn pieces<'a>(strings: impl Iterator<Item = &'a [u8]> + Clone) -> Result<wit::Pieces, StoreError> {
-    let (count, length) = strings.clone().fold((0, 0), |(count, length), string| (count + 1, length + string.len()));
-    let (mut bytes, mut ends) = (Vec::with_capacity(length), Vec::with_capacity(count));
-    for string in strings {
-        bytes.extend_from_slice(string);
-        let end = u32::try_from(bytes.len());
-        ends.push(end.map_err(|_| StoreError::TooLarge { what: "a list of keys".into(), limit: u64::from(u32::MAX) })?);
-    }
-    Ok(wit::Pieces { bytes, ends })
+/// Byte strings, one behind the other.
+struct Strings {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
 }
 
-fn read(keyspaces: &[u32], keys: &wit::Pieces) -> Result<Values, StoreError> {
+impl Strings {
+    fn gather<'a>(strings: impl Iterator<Item = &'a [u8]> + Clone) -> Result<Self, StoreError> {
+        let (count, length) = strings.clone().fold((0, 0), |(count, length), string| (count + 1, length + string.len()));
+        let (mut bytes, mut ends) = (Vec::with_capacity(length), Vec::with_capacity(count));
+        for string in strings {
+            bytes.extend_from_slice(string);
+            let end = u32::try_from(bytes.len());
+            ends.push(end.map_err(|_| StoreError::TooLarge { what: "a list of keys".into(), limit: u64::from(u32::MAX) })?);
+        }
+        Ok(Self { bytes, ends })
+    }
+
+    fn lent(&self) -> wit::PiecesParam<'_> {
+        wit::PiecesParam { bytes: &self.bytes, ends: &self.ends }
+    }
+}
+
+fn read(keyspaces: &[u32], keys: wit::PiecesParam<'_>) -> Result<Values, StoreError> {
     let found = wit::get_many(keyspaces, keys).map_err(error)?;
     Ok(Values { bytes: found.values.bytes, ends: found.values.ends, absent: found.absent })
 }
@@ -102,16 +114,20 @@ impl Store for HostStore {
     }
 
     fn begin(&mut self, scope: &Scope) -> Result<u64, StoreError> {
+        let keys;
         let scope = match scope {
             Scope::Read if let Some(epoch) = BEGUN.take() => return Ok(epoch),
-            Scope::Read => wit::Scope::Read,
-            Scope::Keys(keys) => wit::Scope::Keys(pieces(keys.iter().map(Bytes::as_ref))?),
-            Scope::Exclusive => wit::Scope::Exclusive,
+            Scope::Read => wit::ScopeParam::Read,
+            Scope::Keys(named) => {
+                keys = Strings::gather(named.iter().map(Bytes::as_ref))?;
+                wit::ScopeParam::Keys(keys.lent())
+            }
+            Scope::Exclusive => wit::ScopeParam::Exclusive,
         };
         // What the host has begun is ended by its `begin`.
         BEGUN.set(None);
         end_what_is_open();
-        wit::begin(&scope).map_err(error)
+        wit::begin(scope).map_err(error)
     }
 
     fn get(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
@@ -120,27 +136,27 @@ impl Store for HostStore {
 
     fn get_many(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<Values, StoreError> {
         let keyspaces: Vec<u32> = keys.iter().map(|(keyspace, _)| keyspace.0).collect();
-        read(&keyspaces, &pieces(keys.iter().map(|(_, key)| *key))?)
+        read(&keyspaces, Strings::gather(keys.iter().map(|(_, key)| *key))?.lent())
     }
 
     fn get_adjacent(&mut self, keyspace: Keyspace, bytes: &[u8], ends: &[u32]) -> Result<Values, StoreError> {
-        // They lie as they cross the boundary, but for one copy: what the bindings give to imports is a list of their own.
-        read(&vec![keyspace.0; ends.len()], &wit::Pieces { bytes: bytes.to_vec(), ends: ends.to_vec() })
+        // They lie as they cross the boundary.
+        read(&vec![keyspace.0; ends.len()], wit::PiecesParam { bytes, ends })
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        let range = wit::KeyRange { start: range.start.clone(), after_start: range.after_start, end: range.end.clone() };
+        let range = wit::KeyRangeParam { start: &range.start, after_start: range.after_start, end: range.end.as_deref() };
         let direction = match direction {
             Direction::Forward => wit::Direction::Forward,
             Direction::Reverse => wit::Direction::Reverse,
         };
-        let page = wit::scan(keyspace.0, &range, direction, limit.max_items, limit.max_bytes).map_err(error)?;
+        let page = wit::scan(keyspace.0, range, direction, limit.max_items, limit.max_bytes).map_err(error)?;
         Ok(Page { bytes: page.records.bytes.into(), ends: page.records.ends, more: page.more })
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
         end_what_is_open();
-        wit::revisions(&pieces(keys.iter().map(Bytes::as_ref))?).map_err(error)
+        wit::revisions(Strings::gather(keys.iter().map(Bytes::as_ref))?.lent()).map_err(error)
     }
 
     fn commit(&mut self, batch: &Batch, changed: &[u32]) -> Result<(), StoreError> {

@@ -5,7 +5,7 @@ mod store;
 use super::canonical::{Lower, piece, size};
 use super::guest::{Abi, Guest};
 use orbweaver_engine::environment::Environment;
-use orbweaver_engine::store::{Scope, Store, StoreError};
+use orbweaver_engine::store::{KeyRange, Scope, Store, StoreError};
 use std::time::{Duration, Instant};
 use wasmtime::{Caller, Linker, Result, StoreLimits, StoreLimitsBuilder};
 
@@ -17,6 +17,8 @@ pub struct State {
     reads: bool,
     /// Whether the host has begun a transaction, and the component has asked for none since.
     begun: bool,
+    /// What the component has asked for a page of last: its memory is used again.
+    range: KeyRange,
     /// Its clock and randomness.
     pub environment: Box<dyn Environment + Send>,
     /// Its memory, once it is there.
@@ -43,6 +45,7 @@ impl State {
             store,
             reads: false,
             begun: false,
+            range: KeyRange::all(),
             environment,
             abi: None,
             commits: 0,

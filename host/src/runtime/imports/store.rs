@@ -6,10 +6,13 @@ use super::super::bindings::orbweaver::kv::store::{Error, Excess, Limits};
 use super::super::canonical::{Canonical, Lower, aligned, list, piece, size};
 use super::{Host, State};
 use bytes::Bytes;
-use orbweaver_engine::store::{self, Batch, KeyRange, Keyspace, Order, PageLimit, StoreError};
+use orbweaver_engine::store::{self, Batch, Keyspace, Order, PageLimit, StoreError};
 use wasmtime::{Linker, Result, bail, format_err};
 
 const STORE: &str = "orbweaver:kv/store@0.1.0";
+
+/// The memory of longer keys is given back.
+const KEPT_KEY_BYTES: usize = 4096;
 
 /// `pieces`.
 #[derive(Canonical)]
@@ -103,18 +106,20 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
          max_bytes: u32,
          answer: u32| {
             answered(&mut host, answer, |memory, state| {
-                let end = match has_end {
-                    0 => None,
-                    1 => Some(bytes(memory, end, end_length)?.to_vec()),
+                let State { store, range, .. } = state;
+                refill(&mut range.start, bytes(memory, start, start_length)?);
+                range.after_start = after_start != 0;
+                match has_end {
+                    0 => range.end = None,
+                    1 => refill(range.end.get_or_insert_default(), bytes(memory, end, end_length)?),
                     case => bail!("the component gives case {case} of an option"),
-                };
-                let range = KeyRange { start: bytes(memory, start, start_length)?.to_vec(), after_start: after_start != 0, end };
+                }
                 let direction = match direction {
                     0 => store::Direction::Forward,
                     1 => store::Direction::Reverse,
                     direction => bail!("the component scans in direction {direction}"),
                 };
-                let page = state.store.scan(Keyspace(keyspace), &range, direction, PageLimit { max_items, max_bytes });
+                let page = store.scan(Keyspace(keyspace), range, direction, PageLimit { max_items, max_bytes });
                 Ok(page.map(|store::Page { bytes, ends, more }| Page { records: Pieces { bytes, ends }, more }).map_err(error))
             })
         },
@@ -168,6 +173,13 @@ fn error(error: StoreError) -> Error {
 
 fn bytes(memory: &[u8], at: u32, length: u32) -> Result<&[u8]> {
     piece(memory, size(at), size(length))
+}
+
+/// Puts other bytes into a buffer, which stays as large as most keys need.
+fn refill(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    buffer.clear();
+    buffer.shrink_to(KEPT_KEY_BYTES);
+    buffer.extend_from_slice(bytes);
 }
 
 fn text(memory: &[u8], at: u32, length: u32) -> Result<&str> {
