@@ -9,7 +9,7 @@ use common::Client;
 use measured::Measured;
 use orbweaver_engine::session::Delivery;
 use orbweaver_engine::store::fault::{FaultPlan, FaultStore};
-use orbweaver_engine::store::{Limits, MemoryStore, StoreError};
+use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, StoreError};
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
@@ -46,8 +46,29 @@ const STRAIGHT: [&str; 30] = [
     "RPOP l@",
 ];
 
-/// Those of them that only read.
-const READS: [&str; 7] = ["GET s@", "STRLEN s@", "HGET h@ #", "HEXISTS h@ #", "HSTRLEN h@ #", "SISMEMBER m@ #", "ZSCORE z@ #"];
+/// Those that only read: such groups may show collections, too.
+const READS: [&str; 20] = [
+    "GET s@",
+    "STRLEN s@",
+    "HGET h@ #",
+    "HEXISTS h@ #",
+    "HSTRLEN h@ #",
+    "SISMEMBER m@ #",
+    "ZSCORE z@ #",
+    "HGETALL h@",
+    "HKEYS h@",
+    "HVALS h@",
+    "SMEMBERS m@",
+    "LRANGE l@ 0 -1",
+    "LRANGE l@ -2 1",
+    "LRANGE l@ 1 x",
+    "ZRANGE z@ 0 -1",
+    "ZRANGE z@ 1 -2",
+    "ZREVRANGE z@ -3 1",
+    "ZREVRANGE z@ 1 x",
+    "ZRANGEBYSCORE z@ (-3 1.5",
+    "ZREVRANGEBYSCORE z@ +inf -1.5",
+];
 
 /// Commands that do not, or that make it impossible for others.
 const OTHERS: [&str; 30] = [
@@ -271,4 +292,80 @@ fn a_large_value_among_small_ones_leaves_a_group_in_one_piece() {
     let pipeline: Vec<String> = (0..100).map(|n| if n == 50 { format!("SET blob {blob}") } else { format!("INCR c{n}") }).collect();
     let (cost, _) = measured.cost_of(&pipeline.join("\r\n"));
     assert_eq!((cost.commits, cost.puts), (1, 100));
+}
+
+/// What shows collections, of which there are many pages; ranks are near an end or far from both.
+const SHOWS: [&str; 20] = [
+    "HGETALL h",
+    "HKEYS h",
+    "HVALS h",
+    "SMEMBERS m",
+    "LRANGE l 0 -1",
+    "LRANGE l 700 -701",
+    "LRANGE l 5 2",
+    "LRANGE none 0 -1",
+    "ZRANGE z 0 -1",
+    "ZRANGE z 128 900",
+    "ZRANGE z 129 900",
+    "ZRANGE few 2 -2",
+    "ZREVRANGE z 0 9",
+    "ZREVRANGE z 128 2000",
+    "ZREVRANGE z -2 -1",
+    "ZRANGEBYSCORE z 3 (7",
+    "ZRANGEBYSCORE z 7 3",
+    "ZRANGEBYSCORE z -inf +inf",
+    "ZREVRANGEBYSCORE z (7 3",
+    "ZREVRANGEBYSCORE z x 3",
+];
+
+#[test]
+fn collections_of_many_pages_are_shown_as_otherwise() {
+    let row = |command: &str, one: &dyn Fn(usize) -> String| (0..2500).fold(command.to_owned(), |row, place| row + " " + &one(place));
+    let before = [
+        row("HSET h", &|place| format!("field:{place} {}", "v".repeat(place % 300))),
+        row("SADD m", &|place| format!("member:{place}")),
+        row("RPUSH l", &|place| "e".repeat(place % 200)),
+        row("ZADD z", &|place| format!("{} member:{place}", place % 10)),
+        "ZADD few 1 a 2 b -0 c 4 d".to_owned(),
+    ];
+    let before: Vec<&str> = before.iter().map(String::as_str).collect();
+    for protocol in ["HELLO 2", "HELLO 3"] {
+        let before = [&before[..], &[protocol]].concat();
+        is_the_same(&before, &SHOWS, Limits::NONE);
+        SHOWS.iter().for_each(|show| is_the_same(&before, &[show], Limits::NONE));
+    }
+}
+
+#[test]
+fn collections_with_records_that_are_damaged_or_missing_are_answered_as_otherwise() {
+    let replies = [false, true].map(|are_heard| {
+        let store = MemoryStore::new();
+        let mut client = Client::on(&store);
+        if are_heard {
+            client.run("CONFIG SET notify-keyspace-events KEA");
+        }
+        client.run("HSET h a 1 b 2 c 3\r\nSADD m a b c\r\nZADD z 1 a 2 b 3 c\r\nRPUSH l a b c\r\nRPUSH m2 a b\r\nSET s 1");
+        let mut handle = store.clone();
+        let mut batch = Batch::new();
+        for name in ["data", "score"] {
+            let keyspace = handle.open_keyspace(name, Order::Bytes).unwrap();
+            let records = store.contents().into_iter().find(|(keyspace, _)| keyspace == name).unwrap().1;
+            for (position, (key, _)) in records.iter().enumerate() {
+                match position % 4 {
+                    1 => batch.put(keyspace, key, b"\x09damaged").unwrap(),
+                    2 => batch.delete(keyspace, key).unwrap(),
+                    _ => {}
+                }
+            }
+        }
+        handle.begin(&Scope::Exclusive).unwrap();
+        handle.commit(&batch, &[]).unwrap();
+        let reads =
+            ["HGETALL h", "HKEYS h", "SMEMBERS m", "ZRANGE z 0 -1", "ZRANGEBYSCORE z 2 5", "LRANGE l 0 -1", "LRANGE m2 0 -1", "GET s"];
+        let mut replies = vec![client.run(&reads.join("\r\n"))];
+        replies.extend(reads.map(|read| client.run(read)));
+        replies
+    });
+    assert!(replies[0].iter().any(|reply| reply.starts_with('-')), "{replies:?}");
+    assert_eq!(replies[0], replies[1]);
 }

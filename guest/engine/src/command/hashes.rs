@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
+use crate::layout::LentField;
 use crate::layout::records::{Lot, Stored};
 use crate::number::LongDouble;
 use crate::resp::reply::{Protocol, Reply};
@@ -34,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
         .naming(Parts::SECOND)
         .straight(straight::HEXISTS),
     Group::Hash.row("hget", 3, FAST_READ, "2.0.0", "Returns the value of a field.", hget).naming(Parts::SECOND).straight(straight::HGET),
-    Group::Hash.row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall),
+    Group::Hash.row("hgetall", 2, READ, "2.0.0", "Returns all fields and values.", hgetall).straight(straight::HGETALL),
     Group::Hash
         .row("hincrby", 4, FAST_WRITE, "2.0.0", "Adds to the integer in a field.", hincrby)
         .naming(Parts::SECOND)
@@ -42,7 +43,7 @@ pub const COMMANDS: &[Command] = &[
     Group::Hash
         .row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat)
         .naming(Parts::SECOND),
-    Group::Hash.row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys),
+    Group::Hash.row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys).straight(straight::HKEYS),
     Group::Hash.row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen),
     Group::Hash.row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget).naming(Parts::REST),
     Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset).naming(PAIRS),
@@ -60,7 +61,7 @@ pub const COMMANDS: &[Command] = &[
         .row("hstrlen", 3, FAST_READ, "3.2.0", "Returns the length of a field's value.", hstrlen)
         .naming(Parts::SECOND)
         .straight(straight::HSTRLEN),
-    Group::Hash.row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals),
+    Group::Hash.row("hvals", 2, READ, "2.0.0", "Returns all values.", hvals).straight(straight::HVALS),
 ];
 
 /// A row of the group: every command has its one key in the first place.
@@ -158,39 +159,36 @@ fn hlen(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 fn hgetall(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let header = reply.deferred();
-    let pairs = each(context, reply, Shown::Both)?;
-    reply.end_map(header, pairs);
-    Ok(())
+    each(context, reply, Shown::Both)
 }
 
 fn hkeys(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let header = reply.deferred();
-    let fields = each(context, reply, Shown::Names)?;
-    reply.end_array(header, fields);
-    Ok(())
+    each(context, reply, Shown::Names)
 }
 
 fn hvals(context: &mut Context, reply: &mut Reply) -> Result<()> {
-    let header = reply.deferred();
-    let values = each(context, reply, Shown::Values)?;
-    reply.end_array(header, values);
-    Ok(())
+    each(context, reply, Shown::Values)
 }
 
 /// What a command shows of each field.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Names,
     Values,
     Both,
 }
 
-/// Appends the whole hash, and returns how many fields it has.
-fn each(context: &mut Context, reply: &mut Reply, shown: Shown) -> Result<usize> {
+/// Appends the whole hash.
+fn each(context: &mut Context, reply: &mut Reply, shown: Shown) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
+    show(reply, shown, |some| hashes::each_field(&mut context.db, &at, some))
+}
+
+/// Appends the fields that `fields` hands over, some at a time.
+fn show(reply: &mut Reply, shown: Shown, fields: impl FnOnce(&mut dyn FnMut(Lot<'_, '_, LentField<'_>>)) -> Result<()>) -> Result<()> {
+    let header = reply.deferred();
     let mut visited = 0;
-    hashes::each_field(&mut context.db, &at, &mut |some| {
+    fields(&mut |some| {
         visited += match some {
             Lot::Stored(fields) => reply_stored(reply, fields, shown),
             Lot::Rows(fields) => {
@@ -203,7 +201,12 @@ fn each(context: &mut Context, reply: &mut Reply, shown: Shown) -> Result<usize>
             }
         };
     })?;
-    Ok(visited)
+    if shown == Shown::Both {
+        reply.end_map(header, visited);
+    } else {
+        reply.end_array(header, visited);
+    }
+    Ok(())
 }
 
 fn reply_stored(reply: &mut Reply, fields: &mut Stored<'_>, shown: Shown) -> usize {

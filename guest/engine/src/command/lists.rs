@@ -4,10 +4,12 @@ use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::options::{integer, is_word, length};
 use super::parts::Parts;
-use super::straight::Straight;
+use super::straight::{Straight, arg};
 use super::{Command, Context, Group, reply_strings, reply_value};
 use crate::error::{Error, Result, texts};
-use crate::layout::KeyAt;
+use crate::layout::records::Lot;
+use crate::layout::straight::{Head, Whole};
+use crate::layout::{KeyAt, Kind};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
 use crate::session::wrong_arity;
@@ -48,7 +50,11 @@ pub const COMMANDS: &[Command] = &[
         .in_rows(lpush_row)
         .straight(Straight::pushing_at(End::Head)),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
-    Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange),
+    Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange).straight(Straight::on_whole(
+        4,
+        Kind::List,
+        lrange_whole,
+    )),
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
     Group::List.row("lset", 4, WRITE, "1.0.0", "Replaces the element at a position.", lset),
     Group::List.row("ltrim", 4, REMOVAL, "1.0.0", "Keeps the elements between two positions only.", ltrim),
@@ -271,11 +277,20 @@ fn linsert(context: &mut Context, reply: &mut Reply) -> Result<()> {
 fn lrange(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let (start, stop) = (integer(context.arg(2))?, integer(context.arg(3))?);
     let at = key(context)?;
+    elements_of(reply, |some| lists::each(&mut context.db, &at, start, stop, some))
+}
+
+/// The same of what [goes straight](super::straight).
+fn lrange_whole(args: &[Bytes], list: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply) -> Result<()> {
+    let (start, stop) = (integer(arg(args, 2))?, integer(arg(args, 3))?);
+    elements_of(reply, |some| list.map_or(Ok(()), |list| records.elements(list, lists::ranks(start, stop, list.count), some)))
+}
+
+/// Appends the elements that `elements` hands over, some at a time.
+fn elements_of(reply: &mut Reply, elements: impl FnOnce(&mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()>) -> Result<()> {
     let header = reply.deferred();
     let mut visited = 0;
-    lists::each(&mut context.db, &at, start, stop, |elements| {
-        visited += reply_strings(reply, elements, |element| element);
-    })?;
+    elements(&mut |some| visited += reply_strings(reply, some, |element| element))?;
     reply.end_array(header, visited);
     Ok(())
 }

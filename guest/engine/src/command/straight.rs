@@ -1,13 +1,14 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
 //! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
-//! transaction that sees its own changes, and no savepoints (`session/straight`).
+//! transaction that sees its own changes, and no savepoints (`session/straight`). In groups that only read, so do commands that show a collection, all of
+//! it or a range.
 
 use super::options::length;
 use super::reply_value;
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::lists::End;
-use crate::layout::straight::Value;
+use crate::layout::straight::{Head, Value, Whole};
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 
@@ -45,6 +46,15 @@ pub enum On {
     Push(End),
     /// An end of the list under the key: it takes an element from there, and replies it.
     Pop(End),
+    /// The collection under the key: it shows all of it, or a range. Only in groups that do not write.
+    Whole {
+        /// The kind of the collection.
+        kind: Kind,
+        /// Whether what a call with these arguments shows is found without a tree of ranks: it does not go straight otherwise.
+        is_near: fn(args: &[Bytes], collection: &Head) -> bool,
+        /// What it does.
+        show: WholeHandler,
+    },
 }
 
 /// What a command does with a value.
@@ -93,6 +103,9 @@ pub enum Fate<'a> {
 /// it stays, and what was appended does not count.
 pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>>;
 
+/// Appends the reply of a call with these arguments that shows this collection, `None` where there is none. After an error what was appended does not count.
+pub type WholeHandler = fn(args: &[Bytes], collection: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply) -> Result<()>;
+
 impl Straight {
     /// A command on a string that keeps its expiry.
     #[must_use]
@@ -124,6 +137,21 @@ impl Straight {
         Self { args: 2, on: On::Pop(end) }
     }
 
+    /// A command that shows a collection, or a range of it that needs no tree of ranks.
+    #[must_use]
+    pub const fn on_whole(args: usize, kind: Kind, show: WholeHandler) -> Self {
+        Self { args, on: On::Whole { kind, is_near: |_, _| true, show } }
+    }
+
+    /// The same, where only some ranges need none.
+    #[must_use]
+    pub const fn where_near(self, is_near: fn(&[Bytes], &Head) -> bool) -> Self {
+        match self.on {
+            On::Whole { kind, show, .. } => Self { on: On::Whole { kind, is_near, show }, ..self },
+            _ => self,
+        }
+    }
+
     /// Whether it takes members or elements away, and adds none.
     #[must_use]
     pub const fn removes(&self) -> bool {
@@ -135,7 +163,7 @@ impl Straight {
     pub const fn kind(&self) -> Kind {
         match self.on {
             On::String { .. } => Kind::String,
-            On::Member { kind, .. } => kind,
+            On::Member { kind, .. } | On::Whole { kind, .. } => kind,
             On::Push(_) | On::Pop(_) => Kind::List,
         }
     }

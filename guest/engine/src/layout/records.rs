@@ -262,6 +262,14 @@ pub struct LentRecords<'r> {
     run: Run<'r>,
 }
 
+impl<'r> LentRecords<'r> {
+    /// Those of a run.
+    #[must_use]
+    pub const fn of(keyspace: Keyspace, run: Run<'r>) -> Self {
+        Self { keyspace, run }
+    }
+}
+
 impl<'r> Iterator for LentRecords<'r> {
     type Item = LentRecord<'r>;
 

@@ -10,6 +10,7 @@ use super::Kind;
 pub use super::orbweaver::straight::{
     PREFIX_BYTES, empty, index, ordered, prefix, read_head, read_part, write_collection, write_part, write_score, write_string,
 };
+pub use super::orbweaver::whole::Whole;
 use crate::store::Keyspace;
 
 /// A value of a string, of a field, or of a member.

@@ -14,16 +14,44 @@ pub struct Scan {
     rest: KeyRange,
     /// The record of `page` that was returned last, if `rest` does not know yet: only a scan that meets changes has to.
     passed: Option<usize>,
-    /// What the store has still to be asked for.
-    unread: KeyRange,
+    unread: Unread,
     direction: Direction,
     page: Page,
     /// Next record of `page`.
     position: usize,
     /// The transaction's own record that was returned last.
     own: Option<Box<(Bytes, Bytes)>>,
+}
+
+/// What the store has still to be asked for of a range.
+#[derive(Debug)]
+struct Unread {
+    range: KeyRange,
     /// How many records the next page asks for: grows, so that a short look costs little and a long walk few calls.
     next_items: u32,
+}
+
+impl Unread {
+    fn new(range: KeyRange, expected: usize) -> Self {
+        Self { range, next_items: u32::try_from(expected).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS) }
+    }
+
+    /// The next page, which `read` gets.
+    #[inline]
+    fn next_page(
+        &mut self,
+        direction: Direction,
+        read: impl FnOnce(&KeyRange, PageLimit) -> Result<Page, StoreError>,
+    ) -> Result<Page, StoreError> {
+        let page = read(&self.range, PageLimit::items(self.next_items))?;
+        self.next_items = self.next_items.saturating_mul(4).min(MAX_PAGE_ITEMS);
+        match page.len().checked_sub(1).filter(|_| page.more).and_then(|last| page.pieces(last)) {
+            Some((last, _)) => Scan::pass(&mut self.range, direction, last),
+            None if page.more => return Err(StoreError::Corrupt("an empty page that says there is more".into())),
+            None => {}
+        }
+        Ok(page)
+    }
 }
 
 /// Where a scan finds the record that it has come to.
@@ -61,6 +89,12 @@ impl<'p> Run<'p> {
         Self { own: Some((key, value)), pieces: Pieces::default() }
     }
 
+    /// Those of a page.
+    #[must_use]
+    pub const fn lying(pieces: Pieces<'p>) -> Self {
+        Self { own: None, pieces }
+    }
+
     /// Those that lie in a page, where they are the next ones.
     pub fn stored(&mut self) -> Option<&mut Pieces<'p>> {
         self.own.is_none().then_some(&mut self.pieces)
@@ -82,9 +116,8 @@ impl Scan {
     /// A walk over `range`. `expected` is about how many records the caller wants: the size of the first page.
     #[must_use]
     pub fn new(keyspace: Keyspace, range: KeyRange, direction: Direction, expected: usize) -> Self {
-        let next_items = u32::try_from(expected).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS);
         let page = Page { bytes: Bytes::new(), ends: Vec::new(), more: true };
-        Self { keyspace, rest: range.clone(), passed: None, unread: range, direction, page, position: 0, own: None, next_items }
+        Self { keyspace, rest: range.clone(), passed: None, unread: Unread::new(range, expected), direction, page, position: 0, own: None }
     }
 
     /// Leaves what has been passed behind.
@@ -159,7 +192,7 @@ impl Transaction<'_> {
                 }
                 continue;
             }
-            let mut run = Run { own: None, pieces: scan.page.pieces_from(scan.position).first(untouched) };
+            let mut run = Run::lying(scan.page.pieces_from(scan.position).first(untouched));
             let before = run.pieces.left();
             let flow = visit(&mut run);
             let taken = before - run.pieces.left();
@@ -171,6 +204,30 @@ impl Transaction<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Hands the records of a range to `visit`, page by page, each of which it takes whole, until it breaks off: for who has changed nothing. About
+    /// `expected` records will be read.
+    ///
+    /// # Errors
+    /// As [`Transaction::next`], and those of `visit`.
+    pub fn each_page<E: From<StoreError>>(
+        &mut self,
+        keyspace: Keyspace,
+        range: KeyRange,
+        direction: Direction,
+        expected: usize,
+        mut visit: impl FnMut(Run<'_>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        let order = self.store.order(keyspace);
+        let mut unread = Unread::new(range, expected);
+        while !unread.range.is_empty(order) {
+            let page = unread.next_page(direction, |range, limit| self.store.scan(keyspace, range, direction, limit))?;
+            if visit(Run::lying(page.pieces_from(0)))?.is_break() || !page.more {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// What a scan comes to of the transaction's own changes.
@@ -258,19 +315,14 @@ impl Transaction<'_> {
                 }
                 scan.position += 1;
             }
-            if !scan.page.more || scan.unread.is_empty(order) {
+            if !scan.page.more || scan.unread.range.is_empty(order) {
                 return Ok(None);
             }
-            let page = match self.memory.heads.page(scan.keyspace, &scan.unread, scan.direction) {
-                Some(page) => page,
-                None => self.store.scan(scan.keyspace, &scan.unread, scan.direction, PageLimit::items(scan.next_items))?,
-            };
-            scan.next_items = scan.next_items.saturating_mul(4).min(MAX_PAGE_ITEMS);
-            match page.len().checked_sub(1).and_then(|last| page.pieces(last)) {
-                Some((last, _)) => Scan::pass(&mut scan.unread, scan.direction, last),
-                None if page.more => return Err(StoreError::Corrupt("an empty page that says there is more".into())),
-                None => {}
-            }
+            let (keyspace, direction) = (scan.keyspace, scan.direction);
+            let page = scan.unread.next_page(direction, |range, limit| match self.memory.heads.page(keyspace, range, direction) {
+                Some(page) => Ok(page),
+                None => self.store.scan(keyspace, range, direction, limit),
+            })?;
             scan.catch_up();
             scan.page = page;
             scan.position = 0;

@@ -412,7 +412,8 @@ fn rank(position: i64, count: u64) -> Option<u64> {
 }
 
 /// The ranks from `start` to `stop`, both included, that a list of `count` elements has.
-fn ranks(start: i64, stop: i64, count: u64) -> Range<u64> {
+#[must_use]
+pub fn ranks(start: i64, stop: i64, count: u64) -> Range<u64> {
     // The rank of a position, shifted by one: those before the head are 0.
     let shifted = |position: i64| {
         let distance = position.unsigned_abs();

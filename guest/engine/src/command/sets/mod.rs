@@ -47,7 +47,7 @@ pub const COMMANDS: &[Command] = &[
         .naming(Parts::SECOND)
         .with_keys(ONE)
         .straight(straight::SISMEMBER),
-    Group::Set.row("smembers", 2, READ, "1.0.0", "Returns all members.", smembers).with_keys(ONE),
+    Group::Set.row("smembers", 2, READ, "1.0.0", "Returns all members.", smembers).with_keys(ONE).straight(straight::SMEMBERS),
     Group::Set
         .row("smismember", -3, FAST_READ, "6.2.0", "Tells which of several members a set has.", smismember)
         .naming(Parts::REST)

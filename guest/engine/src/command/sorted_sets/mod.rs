@@ -86,9 +86,11 @@ pub const COMMANDS: &[Command] = &[
     ),
     Group::SortedSet.row("zpopmin", -2, FAST_REMOVAL, "5.0.0", "Removes and returns the members with the lowest scores.", popping::zpopmin),
     Group::SortedSet.row("zrandmember", -2, READ, "6.2.0", "Returns members drawn at random.", members::zrandmember),
-    Group::SortedSet.row("zrange", -4, READ, "1.2.0", "Returns the members of a range.", ranges::zrange),
+    Group::SortedSet.row("zrange", -4, READ, "1.2.0", "Returns the members of a range.", ranges::zrange).straight(ranges::ZRANGE),
     Group::SortedSet.row("zrangebylex", -4, READ, "2.8.9", "Returns the members between two in byte order.", ranges::zrangebylex),
-    Group::SortedSet.row("zrangebyscore", -4, READ, "1.0.5", "Returns the members with scores in a range.", ranges::zrangebyscore),
+    Group::SortedSet
+        .row("zrangebyscore", -4, READ, "1.0.5", "Returns the members with scores in a range.", ranges::zrangebyscore)
+        .straight(ranges::ZRANGEBYSCORE),
     Group::SortedSet
         .row("zrangestore", -5, STORE, "6.2.0", "Stores the members of a range.", ranges::zrangestore)
         .with_keys(DESTINATION_AND_KEY),
@@ -99,7 +101,9 @@ pub const COMMANDS: &[Command] = &[
     Group::SortedSet.row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
     Group::SortedSet.row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
     Group::SortedSet.row("zremrangebyscore", 4, REMOVAL, "1.2.0", "Removes the members with scores in a range.", ranges::zremrangebyscore),
-    Group::SortedSet.row("zrevrange", -4, READ, "1.2.0", "Returns members by rank, from the highest score downwards.", ranges::zrevrange),
+    Group::SortedSet
+        .row("zrevrange", -4, READ, "1.2.0", "Returns members by rank, from the highest score downwards.", ranges::zrevrange)
+        .straight(ranges::ZREVRANGE),
     Group::SortedSet.row(
         "zrevrangebylex",
         -4,
@@ -108,14 +112,9 @@ pub const COMMANDS: &[Command] = &[
         "Returns the members between two in reverse byte order.",
         ranges::zrevrangebylex,
     ),
-    Group::SortedSet.row(
-        "zrevrangebyscore",
-        -4,
-        READ,
-        "2.2.0",
-        "Returns the members with scores in a range, downwards.",
-        ranges::zrevrangebyscore,
-    ),
+    Group::SortedSet
+        .row("zrevrangebyscore", -4, READ, "2.2.0", "Returns the members with scores in a range, downwards.", ranges::zrevrangebyscore)
+        .straight(ranges::ZREVRANGEBYSCORE),
     Group::SortedSet
         .row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank)
         .naming(Parts::SECOND),

@@ -2,12 +2,16 @@
 
 use super::{Shape, bounds};
 use crate::command::options::{integer, is_word, length};
+use crate::command::straight::Straight;
 use crate::command::{Context, reply_strings};
 use crate::error::{Error, Result, texts};
+use crate::layout::Kind;
+use crate::layout::straight::{Head, Whole};
 use crate::resp::reply::Reply;
 use crate::store::Direction;
 use crate::types::sorted_sets;
 use crate::types::sorted_sets::ranges::{self, Range, Selection, copied};
+use crate::types::sorted_sets::ranks::WALKED;
 use bytes::Bytes;
 
 const LIMIT_OF_RANKS: Error = Error::client("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
@@ -85,6 +89,43 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
         };
     })?;
     reply.end_array(header, shape.len(members));
+    Ok(())
+}
+
+// What goes straight is without options.
+pub(super) const ZRANGE: Straight =
+    Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| show_whole(args, set, records, reply, Fixed::default()))
+        .where_near(is_near);
+pub(super) const ZREVRANGE: Straight = Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| {
+    show_whole(args, set, records, reply, Fixed::new(By::Rank, Direction::Reverse))
+})
+.where_near(is_near);
+pub(super) const ZRANGEBYSCORE: Straight = Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| {
+    show_whole(args, set, records, reply, Fixed::new(By::Score, Direction::Forward))
+});
+pub(super) const ZREVRANGEBYSCORE: Straight = Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| {
+    show_whole(args, set, records, reply, Fixed::new(By::Score, Direction::Reverse))
+});
+
+/// Whether the first of the ranks is near the end that they count from, and not nearer to the other one: then a walk from there reads the fewest records.
+fn is_near(args: &[Bytes], set: &Head) -> bool {
+    // What is wrong is told.
+    let Ok((selection, _)) = selection(args.get(2..).unwrap_or_default(), Fixed::default(), true) else { return true };
+    ranges::place(&selection, set.count).is_none_or(|(_, _, first, _)| first <= WALKED.min(set.count / 2))
+}
+
+fn show_whole(args: &[Bytes], set: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply, fixed: Fixed) -> Result<()> {
+    let (selection, _) = selection(args.get(2..).unwrap_or_default(), fixed, true)?;
+    let header = reply.deferred();
+    let mut members = 0;
+    if let Some(set) = set
+        && let Some((from, to, offset, limit)) = ranges::place(&selection, set.count)
+    {
+        records.scored(set, (&from, &to), selection.direction, (offset, limit), &mut |some| {
+            members += reply_strings(reply, some, |(member, _)| member);
+        })?;
+    }
+    reply.end_array(header, members);
     Ok(())
 }
 

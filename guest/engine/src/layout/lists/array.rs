@@ -3,7 +3,7 @@
 
 use super::{Collection, End, INDEX_OVERFLOW, KeyAt, ListAlgorithm, ListHead, ListWalk, Side};
 use crate::error::{Error, Result};
-use crate::layout::records::{Form, LentRecord, Lot, Records, lend_lots};
+use crate::layout::records::{Form, LentRecord, LentRecords, Lot, Records, lend_lots};
 use crate::layout::{RecordKey, RecordRange};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};
@@ -170,36 +170,81 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         ranks: Range<u64>,
         visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>),
     ) -> Result<()> {
-        let (start, end) = (index(list, ranks.start)?, index(list, ranks.end)?);
-        let mut left = end.saturating_sub(start);
-        let expected = usize::try_from(left).unwrap_or(usize::MAX);
-        let mut walk = Records::Range(self.elements(at, list.version, start..end)).walk(Direction::Forward, expected);
-        let next = Cell::new(start);
-        let next_is_missing = || self.missing_element(&self.element(at, list.version, next.get()));
-        let mut visit_counted = |some: Lot<'_, '_, &[u8]>| {
-            match some {
-                Lot::Stored(stored) => {
-                    let before = stored.most();
-                    visit(Lot::Stored(stored));
-                    let taken = u64::try_from(before.saturating_sub(stored.most())).unwrap_or(u64::MAX);
-                    next.set(next.get().saturating_add(taken));
-                }
-                Lot::Rows(_) => visit(some),
-            }
-            ControlFlow::Continue(())
-        };
+        let indexes = index(list, ranks.start)?..index(list, ranks.end)?;
+        let expected = usize::try_from(indexes.end.saturating_sub(indexes.start)).unwrap_or(usize::MAX);
+        let mut walk = Records::Range(self.elements(at, list.version, indexes.clone())).walk(Direction::Forward, expected);
+        let mut elements = Elements::at(indexes);
+        let missing = |index| self.missing_element(&self.element(at, list.version, index));
         walk.each_run(transaction, |records| {
-            let lend = |record| {
-                let LentRecord { key, value, .. } = record;
-                if self.decode_element(key)? != next.get() {
-                    return Err(next_is_missing());
-                }
-                next.set(next.get().saturating_add(1));
-                Ok(Some(value))
-            };
-            lend_lots(records, &mut left, || self.form_of_element(next.get()), lend, &mut visit_counted)
+            elements.lend(records, |index| self.form_of_element(index), |key| self.decode_element(key), missing, visit)
         })?;
-        if next.get() < end { Err(next_is_missing()) } else { Ok(()) }
+        elements.are_complete(missing)
+    }
+}
+
+/// The elements at some indexes, while they are handed over: each behind the one before it, and none is missing.
+#[derive(Debug)]
+pub struct Elements {
+    next: Cell<u64>,
+    end: u64,
+    left: u64,
+}
+
+impl Elements {
+    /// Those at these indexes.
+    #[must_use]
+    pub const fn at(indexes: Range<u64>) -> Self {
+        Self { next: Cell::new(indexes.start), end: indexes.end, left: indexes.end.saturating_sub(indexes.start) }
+    }
+
+    /// Hands over those that are in these records. `form` is that of the record at an index, `decode` tells the index of a record's key, `missing` is the
+    /// error for one that is not there.
+    ///
+    /// # Errors
+    /// These.
+    #[inline(always)]
+    pub fn lend(
+        &mut self,
+        records: &mut LentRecords<'_>,
+        form: impl Fn(u64) -> Option<Form>,
+        decode: impl Fn(&[u8]) -> Result<u64>,
+        missing: impl Fn(u64) -> Error,
+        visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>),
+    ) -> Result<ControlFlow<()>> {
+        let Self { next, left, .. } = self;
+        let lend = |LentRecord { key, value, .. }| {
+            if decode(key)? != next.get() {
+                return Err(missing(next.get()));
+            }
+            next.set(next.get().saturating_add(1));
+            Ok(Some(value))
+        };
+        lend_lots(
+            records,
+            left,
+            || form(next.get()),
+            lend,
+            |some| {
+                match some {
+                    Lot::Stored(stored) => {
+                        let before = stored.most();
+                        visit(Lot::Stored(stored));
+                        let taken = u64::try_from(before.saturating_sub(stored.most())).unwrap_or(u64::MAX);
+                        next.set(next.get().saturating_add(taken));
+                    }
+                    Lot::Rows(_) => visit(some),
+                }
+                ControlFlow::Continue(())
+            },
+        )
+    }
+
+    /// Whether all have been handed over.
+    ///
+    /// # Errors
+    /// `missing`, of the first that has not.
+    pub fn are_complete(&self, missing: impl Fn(u64) -> Error) -> Result<()> {
+        if self.next.get() < self.end { Err(missing(self.next.get())) } else { Ok(()) }
     }
 }
 

@@ -8,7 +8,7 @@ mod array;
 mod linked;
 mod spread;
 
-pub use array::{ArrayRecords, Moves, pushed};
+pub use array::{ArrayRecords, Elements, Moves, pushed};
 pub use linked::{Linked, LinkedRecords, NO_HEAD, Node};
 pub use spread::{Spread, SpreadRecords};
 

@@ -13,12 +13,13 @@ pub mod rank;
 pub mod records;
 pub(in crate::layout) mod straight;
 mod sweep;
+pub(in crate::layout) mod whole;
 
 use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
 use super::ranks::RankRecords;
-use super::records::{Form, LentRecord, Lot, Record, Records, Walk, lend_lots};
+use super::records::{Form, Lot, Record, Records, Walk};
 use super::straight::Keyspaces;
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
@@ -339,19 +340,7 @@ impl Layout for Orbweaver {
         visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>),
     ) -> Result<()> {
         let mut left = u64::MAX;
-        walk.each_run(transaction, |records| {
-            let lend = |record| lend_field(record).map(|field| Some(field).filter(|field| !field.is_expired(now_ms)));
-            lend_lots(
-                records,
-                &mut left,
-                || Some(Form::Field),
-                lend,
-                |fields| {
-                    visit(fields);
-                    ControlFlow::Continue(())
-                },
-            )
-        })
+        walk.each_run(transaction, |records| whole::lend_fields(records, &mut left, now_ms, visit))
     }
 
     fn field_index(&self) -> Option<&dyn FieldIndex> {
@@ -391,19 +380,7 @@ impl Layout for Orbweaver {
 
     fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
         let mut left = u64::MAX;
-        walk.each_run(transaction, |records| {
-            let lend = |record| lend_member(record).map(Some);
-            lend_lots(
-                records,
-                &mut left,
-                || Some(Form::Member),
-                lend,
-                |members| {
-                    visit(members);
-                    ControlFlow::Continue(())
-                },
-            )
-        })
+        walk.each_run(transaction, |records| whole::lend_members(records, &mut left, visit))
     }
 
     fn write_score(
@@ -455,9 +432,7 @@ impl Layout for Orbweaver {
             return Ok(());
         }
         let mut left = most;
-        walk.each_run(transaction, |records| {
-            lend_lots(records, &mut left, || Some(Form::ScoredMember), |record| lend_scored(record).map(Some), &mut *visit)
-        })
+        walk.each_run(transaction, |records| whole::lend_scored(records, &mut left, visit))
     }
 
     fn lists(&self) -> &dyn ListAlgorithm {
@@ -612,23 +587,4 @@ impl Orbweaver {
             Kind::SortedSet => vec![(self.data, range.clone()), (self.score, range)],
         }
     }
-}
-
-fn lend_field(LentRecord { key, value, .. }: LentRecord<'_>) -> Result<LentField<'_>> {
-    let split = || {
-        let (_, name) = records::split_sub_key(key)?;
-        let (expire_at_ms, value) = records::split_field_value(value)?;
-        Ok(LentField { name, expire_at_ms, value })
-    };
-    split().map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
-}
-
-fn lend_member(record: LentRecord<'_>) -> Result<&[u8]> {
-    let member = records::split_sub_key(record.key).map(|(_, member)| member);
-    member.map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
-}
-
-fn lend_scored(record: LentRecord<'_>) -> Result<LentScored<'_>> {
-    let scored = records::split_scored(record.key, record.value).map(|(_, score, member)| (member, score));
-    scored.map_err(|flaw| corrupt(keyspace::SCORE, record.key, flaw))
 }

@@ -103,6 +103,12 @@ impl<'v> Held<'v> {
             Body::String(_) => (kind == Kind::String, false, 0),
             Body::Collection(head) => (head.kind == kind, head.has_tree, head.count),
         };
+        if let (On::Whole { is_near, .. }, Body::Collection(head)) = (step.straight.on, &self.body)
+            && is_right
+            && !is_near(&step.call.args, head)
+        {
+            return false;
+        }
         let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
         let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
         let may_have_a_tree = kind == Kind::SortedSet && (has_tree || may_get_a_tree);
@@ -113,7 +119,7 @@ impl<'v> Held<'v> {
             match step.straight.on {
                 On::Push(end) => self.to_do.pushes_at.add(end),
                 On::Pop(end) => self.to_do.pops_at.add(end),
-                On::String { .. } | On::Member { .. } => {}
+                On::String { .. } | On::Member { .. } | On::Whole { .. } => {}
             }
         }
         is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind

@@ -75,7 +75,8 @@ impl Engine {
         let (found, keys) = read_heads(keyspaces.heads, &mut transaction, &plan, &lock_keys)?;
         let mut found_parts = None;
         let rules = layout.expiry_rules();
-        let mut held = hold(&found, keys, &plan, rules, rules.clock(now_ms))?;
+        let now_ms = rules.clock(now_ms);
+        let mut held = hold(&found, keys, &plan, rules, now_ms)?;
         let (mut members, mut popped, mut parts) = (Few::new(), Few::new(), None);
         if are_straight(&mut held, keys, &plan, &transaction) {
             if plan.has_members {
@@ -102,11 +103,11 @@ impl Engine {
             let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
             return Ok(Attempt::NotStraight(Some(transaction.park(keyspaces.heads, keys, found)?)));
         };
-        let mut state = State { held, parts, elements: Vec::new(), popped: 0 };
-        let (ops, bytes) = state.run_all(&plan, &transaction, versions, server, done, reply)?;
+        let mut state = State { held, parts, elements: Vec::new(), popped: 0, keyspaces, now_ms };
+        let (ops, bytes) = state.run_all(&plan, &mut transaction, versions, server, done, reply)?;
         if plan.writes {
             transaction.expect_changes(ops, bytes);
-            state.put(keyspaces, &mut transaction, &members, &popped)?;
+            state.put(&mut transaction, &members, &popped)?;
         }
         self.memory = Some(transaction.commit_and_recycle()?);
         Ok(Attempt::Done)

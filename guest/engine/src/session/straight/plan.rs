@@ -41,6 +41,8 @@ pub struct Plan<'j> {
     pub has_pops: bool,
     /// Some of them take members or elements away.
     pub has_removals: bool,
+    /// Some of them show collections.
+    has_wholes: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
 }
@@ -107,6 +109,7 @@ impl<'j> Plan<'j> {
             has_members: false,
             has_pops: false,
             has_removals: false,
+            has_wholes: false,
             longest: 0,
         };
         // They would write the head of their key once, too; but a row may be long.
@@ -140,6 +143,10 @@ impl<'j> Plan<'j> {
             }
             plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, member: 0 });
         }
+        if plan.writes && plan.has_wholes {
+            // They would show what the store has.
+            return None;
+        }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
             plan.tell_keys_apart();
@@ -160,6 +167,7 @@ impl<'j> Plan<'j> {
         self.has_members |= matches!(straight.on, On::Member { .. });
         self.has_pops |= matches!(straight.on, On::Pop(_));
         self.has_removals |= straight.removes();
+        self.has_wholes |= matches!(straight.on, On::Whole { .. });
         Some(Doing { command: call.command, straight, writes })
     }
 

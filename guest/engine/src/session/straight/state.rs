@@ -10,7 +10,7 @@ use crate::error::{Error, Result, texts};
 use crate::few::Few;
 use crate::layout::Kind;
 use crate::layout::lists::{End, pushed};
-use crate::layout::straight::{self as records, Head, Keyspaces, Value};
+use crate::layout::straight::{self as records, Head, Keyspaces, Value, Whole};
 use crate::resp::reply::Reply;
 use crate::session::Server;
 use crate::session::run::{Done, Pending, Product};
@@ -28,6 +28,10 @@ pub struct State<'v> {
     pub elements: Vec<Element<'v>>,
     /// How many elements they have popped so far.
     pub popped: usize,
+    /// Where records are.
+    pub keyspaces: Keyspaces,
+    /// The time by which fields expire.
+    pub now_ms: u64,
 }
 
 impl<'v> State<'v> {
@@ -38,7 +42,7 @@ impl<'v> State<'v> {
     pub fn run_all<'j: 'v>(
         &mut self,
         plan: &Plan<'j>,
-        transaction: &Transaction<'_>,
+        transaction: &mut Transaction<'_>,
         versions: &mut Versions,
         server: &mut Server,
         done: &mut Vec<Done>,
@@ -52,9 +56,9 @@ impl<'v> State<'v> {
             for _ in 0..step.times {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
-                match self.run(step, position, versions, server.settings.max_string_bytes, reply) {
+                match self.run(step, position, transaction, versions, server.settings.max_string_bytes, reply) {
                     Ok(()) => {}
-                    Err(error @ Error::OutOfVersions) => return Err(error),
+                    Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
                         reply.truncate(start);
                         server.error(reply, &error);
@@ -74,7 +78,15 @@ impl<'v> State<'v> {
     }
 
     /// Runs a call. `position` is that of its key.
-    fn run(&mut self, step: &Step<'v>, position: usize, versions: &mut Versions, max_string_bytes: usize, reply: &mut Reply) -> Result<()> {
+    fn run(
+        &mut self,
+        step: &Step<'v>,
+        position: usize,
+        transaction: &mut Transaction<'_>,
+        versions: &mut Versions,
+        max_string_bytes: usize,
+        reply: &mut Reply,
+    ) -> Result<()> {
         let args = step.call.args.as_slice();
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         match step.straight.on {
@@ -121,14 +133,18 @@ impl<'v> State<'v> {
                 self.popped += 1;
                 (held.is_touched, held.has_other_head) = (true, true);
             }
+            On::Whole { show, .. } => {
+                let Self { keyspaces, now_ms, .. } = *self;
+                return show(args, held.head(), &mut Whole { transaction, keyspaces, now_ms }, reply);
+            }
         }
         Ok(())
     }
 
     /// Puts what has changed.
     #[inline(never)]
-    pub fn put(&self, keyspaces: Keyspaces, transaction: &mut Transaction<'_>, members: &[Member<'_>], popped: &[Popped]) -> Result<()> {
-        let Keyspaces { heads, parts, scores, .. } = keyspaces;
+    pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], popped: &[Popped]) -> Result<()> {
+        let Keyspaces { heads, parts, scores, .. } = self.keyspaces;
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
             if held.is_as_stored() {

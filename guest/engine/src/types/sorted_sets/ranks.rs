@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 /// Records that the first page of a walk of unknown length asks for.
 const FIRST_PAGE: usize = 64;
 /// As far as this from an end, a walk costs no more than a look into a tree.
-const WALKED: u64 = 128;
+pub const WALKED: u64 = 128;
 /// Records behind a node of a tree are asked for in multiples of these.
 const PAGE: u64 = 128;
 /// A range between two scores may have no more members than these: it is walked before a tree is asked for its ends.

@@ -1,0 +1,176 @@
+//! Collections that are read whole, or a range of them, in this layout: what is handed over of their records, to whoever walks over them; and how
+//! what [goes straight](crate::command::straight) reads them, page by page.
+
+use super::records::{decode_element_key, encode_element_key, split_field_value, split_scored, split_sub_key};
+use super::straight::prefix;
+use super::{corrupt, keyspace, score_key};
+use crate::codec::Flaw;
+use crate::error::Result;
+use crate::layout::lists::Elements;
+use crate::layout::records::{Form, LentRecord, LentRecords, Lot, lend_lots};
+use crate::layout::straight::{Head, Keyspaces};
+use crate::layout::{Cut, LentField, LentScored};
+use crate::store::{Direction, KeyRange, Keyspace};
+use crate::transaction::Transaction;
+use std::ops::{ControlFlow, Range};
+
+/// Hands over the fields that have not expired.
+#[inline(never)]
+pub fn lend_fields(
+    records: &mut LentRecords<'_>,
+    left: &mut u64,
+    now_ms: u64,
+    visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>),
+) -> Result<ControlFlow<()>> {
+    let lend = |record| field_of(record).map(|field| Some(field).filter(|field| !field.is_expired(now_ms)));
+    lend_lots(
+        records,
+        left,
+        || Some(Form::Field),
+        lend,
+        |fields| {
+            visit(fields);
+            ControlFlow::Continue(())
+        },
+    )
+}
+
+/// Hands over the members of a set.
+#[inline(never)]
+pub fn lend_members(records: &mut LentRecords<'_>, left: &mut u64, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<ControlFlow<()>> {
+    lend_lots(
+        records,
+        left,
+        || Some(Form::Member),
+        |record| member_of(record).map(Some),
+        |members| {
+            visit(members);
+            ControlFlow::Continue(())
+        },
+    )
+}
+
+/// Hands over the members of a sorted set with their scores, until `visit` breaks off.
+#[inline(never)]
+pub fn lend_scored(
+    records: &mut LentRecords<'_>,
+    left: &mut u64,
+    visit: &mut dyn FnMut(Lot<'_, '_, LentScored<'_>>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>> {
+    lend_lots(records, left, || Some(Form::ScoredMember), |record| scored_of(record).map(Some), visit)
+}
+
+fn field_of(LentRecord { key, value, .. }: LentRecord<'_>) -> Result<LentField<'_>> {
+    let split = || {
+        let (_, name) = split_sub_key(key)?;
+        let (expire_at_ms, value) = split_field_value(value)?;
+        Ok(LentField { name, expire_at_ms, value })
+    };
+    split().map_err(|flaw| corrupt(keyspace::DATA, key, flaw))
+}
+
+fn member_of(record: LentRecord<'_>) -> Result<&[u8]> {
+    let member = split_sub_key(record.key).map(|(_, member)| member);
+    member.map_err(|flaw| corrupt(keyspace::DATA, record.key, flaw))
+}
+
+fn scored_of(record: LentRecord<'_>) -> Result<LentScored<'_>> {
+    let scored = split_scored(record.key, record.value).map(|(_, score, member)| (member, score));
+    scored.map_err(|flaw| corrupt(keyspace::SCORE, record.key, flaw))
+}
+
+/// Reads collections in a transaction that has changed nothing. All functions fail with store errors and corrupt records.
+pub struct Whole<'t, 's> {
+    /// The transaction.
+    pub transaction: &'t mut Transaction<'s>,
+    /// Where the records are.
+    pub keyspaces: Keyspaces,
+    /// The time by which fields expire.
+    pub now_ms: u64,
+}
+
+impl Whole<'_, '_> {
+    /// The fields of a hash that have not expired.
+    ///
+    /// # Errors
+    /// See the type.
+    pub fn fields(&mut self, hash: &Head, visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>)) -> Result<()> {
+        let (mut left, now_ms) = (u64::MAX, self.now_ms);
+        self.each_page(self.keyspaces.parts, all_of(hash), Direction::Forward, hash.count, |records| {
+            lend_fields(records, &mut left, now_ms, visit)
+        })
+    }
+
+    /// The members of a set.
+    ///
+    /// # Errors
+    /// See the type.
+    pub fn members(&mut self, set: &Head, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
+        let mut left = u64::MAX;
+        self.each_page(self.keyspaces.parts, all_of(set), Direction::Forward, set.count, |records| lend_members(records, &mut left, visit))
+    }
+
+    /// The elements of a list at some ranks, which it has.
+    ///
+    /// # Errors
+    /// See the type.
+    pub fn elements(&mut self, list: &Head, ranks: Range<u64>, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
+        let indexes = list.first.saturating_add(ranks.start)..list.first.saturating_add(ranks.end);
+        let key = |index| Vec::from(encode_element_key(list.version, index));
+        let range = KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) };
+        let expected = ranks.end.saturating_sub(ranks.start);
+        let mut elements = Elements::at(indexes);
+        let decode = |key: &[u8]| decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw));
+        let missing =
+            |index| corrupt(keyspace::DATA, &encode_element_key(list.version, index), Flaw { offset: 0, what: "a missing record" });
+        self.each_page(self.keyspaces.parts, range, Direction::Forward, expected, |records| {
+            elements.lend(records, |index| Some(Form::Element(index)), decode, missing, visit)
+        })?;
+        elements.are_complete(missing)
+    }
+
+    /// The members of a sorted set between two cuts with their scores, behind the first `offset` of them, `limit` at most.
+    ///
+    /// # Errors
+    /// See the type.
+    pub fn scored(
+        &mut self,
+        set: &Head,
+        (from, to): (&Cut, &Cut),
+        direction: Direction,
+        (mut offset, mut limit): (u64, u64),
+        visit: &mut dyn FnMut(Lot<'_, '_, LentScored<'_>>),
+    ) -> Result<()> {
+        if limit == 0 {
+            return Ok(());
+        }
+        let mut visit = |members: Lot<'_, '_, LentScored<'_>>| {
+            visit(members);
+            ControlFlow::Continue(())
+        };
+        let range = Cut::range(from, to, all_of(set), |cut| score_key(set.version, cut));
+        self.each_page(self.keyspaces.scores, range, direction, offset.saturating_add(limit), |records| {
+            while offset > 0 && records.next().is_some() {
+                offset -= 1;
+            }
+            lend_scored(records, &mut limit, &mut visit)
+        })
+    }
+
+    fn each_page(
+        &mut self,
+        keyspace: Keyspace,
+        range: KeyRange,
+        direction: Direction,
+        expected: u64,
+        mut visit: impl FnMut(&mut LentRecords<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+        self.transaction.each_page(keyspace, range, direction, expected, |run| visit(&mut LentRecords::of(keyspace, run)))
+    }
+}
+
+/// Where the records of a collection are, of either keyspace.
+fn all_of(collection: &Head) -> KeyRange {
+    KeyRange::prefix(&prefix(collection.version))
+}
