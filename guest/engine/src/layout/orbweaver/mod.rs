@@ -502,8 +502,7 @@ impl ArrayRecords for Orbweaver {
     }
 
     fn elements(&self, _at: &KeyAt, version: u64, indexes: Range<u64>) -> RecordRange {
-        let key = |index| Vec::from(records::encode_element_key(version, index));
-        (self.data, KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) })
+        (self.data, whole::elements_at(version, indexes))
     }
 
     fn decode_element(&self, key: &[u8]) -> Result<u64> {
@@ -531,7 +530,7 @@ fn is_continued(old: &Meta, new: &Meta) -> bool {
 
 /// Where a cut is in the keyspace of the scores; `None` at an edge.
 fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
-    let key = |score: f64, member: &[u8]| Vec::from(records::encode_scored(version, score, member).0);
+    let key = |score: f64, member: &[u8]| [&straight::prefix(version)[..], &straight::ordered(score), member].concat();
     match cut {
         Cut::Edge | Cut::Behind(f64::INFINITY) => None,
         Cut::Before(score) => Some(key(*score, b"")),

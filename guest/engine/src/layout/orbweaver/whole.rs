@@ -2,7 +2,7 @@
 //! what [goes straight](crate::command::straight) reads them, page by page.
 
 use super::records::{decode_element_key, encode_element_key, split_field_value, split_scored, split_sub_key};
-use super::straight::prefix;
+use super::straight::{index, prefix};
 use super::{corrupt, keyspace, score_key};
 use crate::codec::Flaw;
 use crate::error::Result;
@@ -116,15 +116,13 @@ impl Whole<'_, '_> {
     /// See the type.
     pub fn elements(&mut self, list: &Head, ranks: Range<u64>, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
         let indexes = list.first.saturating_add(ranks.start)..list.first.saturating_add(ranks.end);
-        let key = |index| Vec::from(encode_element_key(list.version, index));
-        let range = KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) };
+        let range = elements_at(list.version, indexes.clone());
         let expected = ranks.end.saturating_sub(ranks.start);
         let mut elements = Elements::at(indexes);
-        let decode = |key: &[u8]| decode_element_key(key).map(|(_, index)| index).map_err(|flaw| corrupt(keyspace::DATA, key, flaw));
-        let missing =
-            |index| corrupt(keyspace::DATA, &encode_element_key(list.version, index), Flaw { offset: 0, what: "a missing record" });
+        let decode = |key: &[u8]| decode_element_key(key).map(|(_, at)| at).map_err(|flaw| corrupt(keyspace::DATA, key, flaw));
+        let missing = |at| corrupt(keyspace::DATA, &encode_element_key(list.version, at), Flaw { offset: 0, what: "a missing record" });
         self.each_page(self.keyspaces.parts, range, Direction::Forward, expected, |records| {
-            elements.lend(records, |index| Some(Form::Element(index)), decode, missing, visit)
+            elements.lend(records, |at| Some(Form::Element(at)), decode, missing, visit)
         })?;
         elements.are_complete(missing)
     }
@@ -168,6 +166,12 @@ impl Whole<'_, '_> {
         let expected = usize::try_from(expected).unwrap_or(usize::MAX);
         self.transaction.each_page(keyspace, range, direction, expected, |run| visit(&mut LentRecords::of(keyspace, run)))
     }
+}
+
+/// Where the elements of a list are that are at these indexes.
+pub fn elements_at(version: u64, indexes: Range<u64>) -> KeyRange {
+    let key = |at| [prefix(version), index(at)].concat();
+    KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) }
 }
 
 /// Where the records of a collection are, of either keyspace.

@@ -33,18 +33,18 @@ pub struct Held<'v> {
 struct ToDo {
     adds: u64,
     removals: u64,
-    pushes_at: Ends,
-    pops_at: Ends,
+    pushes_at: ListEnds,
+    pops_at: ListEnds,
 }
 
 /// Some ends of a list.
 #[derive(Clone, Copy, Default)]
-struct Ends {
+struct ListEnds {
     head: bool,
     tail: bool,
 }
 
-impl Ends {
+impl ListEnds {
     const fn add(&mut self, end: End) {
         match end {
             End::Head => self.head = true,

@@ -213,7 +213,7 @@ impl<'j> Plan<'j> {
 
     /// Where the name of each of them ends, among the lock keys.
     pub fn ends(&self) -> Ends {
-        ends(self.keys.iter().map(|(_, name)| size_of::<u32>() + name.len()))
+        ends(self.places().map(|place| place.len()))
     }
 
     /// Whether a store surely takes each record that these calls put.

@@ -76,7 +76,7 @@ pub fn read_parts<'v>(
             bytes.extend_from_slice(&index);
         }
     });
-    let lengths = in_collections().map(|(_, name)| PREFIX_BYTES + name.len()).chain(popped.iter().map(|_| element_bytes));
+    let lengths = in_collections().map(|(_, name)| PREFIX_BYTES + name.len()).chain(indexes().map(|_| element_bytes));
     let ends = ends(lengths);
     let mut parts: Few<Part<'_>> = Few::with_capacity(members.len());
     let mut elements = Few::with_capacity(popped.len());
