@@ -25,7 +25,7 @@ pub const PIPELINES: [usize; 2] = [1, 32];
 /// So many times as many rounds are measured of pipelines: their calls take less, and RocksDB's threads write files in few of their rounds.
 const ROUNDS_OF_PIPELINES: usize = 4;
 
-/// How many pieces a round is measured in: some milliseconds each, at most.
+/// How many pieces a round is measured in: most take some milliseconds.
 const PIECES: usize = 20;
 
 /// What an operation takes on one side, in microseconds.
@@ -151,15 +151,15 @@ impl Subject {
         }
     }
 
-    /// Calls of the store or of the boundary, of what is run in between.
-    fn counted(&self, before: usize) -> usize {
-        let after = self.calls();
-        if let Self::Component(_) = self { after - before } else { after }
+    /// Calls of the store or of the boundary since [`Subject::calls`] was `before`, and was asked last.
+    fn calls_since(&self, before: usize) -> usize {
+        let calls = self.calls();
+        if let Self::Component(_) = self { calls - before } else { calls }
     }
 }
 
-/// Measures some runs of an operation on sides that take turns, a piece after the other: a noisy moment falls on all of them. What RocksDB's
-/// threads take is shared out evenly, as sides that are measured together write the same.
+/// Measures some runs of an operation on sides that take turns, a piece after the other, in either order: a noisy moment falls on all of them. What
+/// RocksDB's threads take is shared out evenly, as sides that are measured together write the same.
 fn measure_in_turns(sides: &mut [Subject], operation: &Operation, runs: Range<usize>, pipeline: usize) -> Result<Vec<Sample>> {
     if matches!(operation.fill, Fill::Runs(..)) {
         sides.iter_mut().try_for_each(|side| side.prepare(operation, runs.clone()))?;
@@ -174,16 +174,20 @@ fn measure_in_turns(sides: &mut [Subject], operation: &Operation, runs: Range<us
     let before: Vec<usize> = sides.iter().map(Subject::calls).collect();
     let mut took = vec![(Duration::ZERO, Duration::ZERO); sides.len()];
     let (own, all) = (ThreadTime::now(), ProcessTime::now());
-    for from in (uncounted..calls).step_by((calls / PIECES).max(1)) {
-        let piece = from..(from + (calls / PIECES).max(1)).min(calls);
-        for ((side, work), (wall, cpu)) in sides.iter_mut().zip(&works).zip(&mut took) {
+    let width = (calls - uncounted).div_ceil(PIECES).max(1);
+    for (piece, from) in (uncounted..calls).step_by(width).enumerate() {
+        let mut turns: Vec<_> = sides.iter_mut().zip(&works).zip(&mut took).collect();
+        if piece % 2 == 1 {
+            turns.reverse();
+        }
+        for ((side, work), (wall, cpu)) in turns {
             let (wall_before, cpu_before) = (Instant::now(), ThreadTime::now());
-            side.run(work, piece.clone())?;
+            side.run(work, from..(from + width).min(calls))?;
             *wall += wall_before.elapsed();
             *cpu += cpu_before.elapsed();
         }
     }
-    let calls: Vec<usize> = sides.iter().zip(before).map(|(side, before)| side.counted(before)).collect();
+    let calls: Vec<usize> = sides.iter().zip(before).map(|(side, before)| side.calls_since(before)).collect();
     settle();
     let background = all.elapsed().saturating_sub(own.elapsed()) / u32::try_from(sides.len())?;
     let per_operation = |time: Duration| time.as_secs_f64() * 1e6 / count;

@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 30] = [
+const STRAIGHT: [&str; 34] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -44,10 +44,14 @@ const STRAIGHT: [&str; 30] = [
     "ZREM z@ #",
     "LPOP l@",
     "RPOP l@",
+    "HLEN h@",
+    "SCARD m@",
+    "ZCARD z@",
+    "LLEN l@",
 ];
 
 /// Those that only read: such groups may show collections, too.
-const READS: [&str; 20] = [
+const READS: [&str; 24] = [
     "GET s@",
     "STRLEN s@",
     "HGET h@ #",
@@ -55,6 +59,10 @@ const READS: [&str; 20] = [
     "HSTRLEN h@ #",
     "SISMEMBER m@ #",
     "ZSCORE z@ #",
+    "HLEN h@",
+    "SCARD m@",
+    "ZCARD z@",
+    "LLEN l@",
     "HGETALL h@",
     "HKEYS h@",
     "HVALS h@",
@@ -294,8 +302,8 @@ fn a_large_value_among_small_ones_leaves_a_group_in_one_piece() {
     assert_eq!((cost.commits, cost.puts), (1, 100));
 }
 
-/// What shows collections, of which there are many pages; ranks are near an end or far from both.
-const SHOWS: [&str; 20] = [
+/// What shows collections, of which there are many pages, and goes straight.
+const SHOWS: [&str; 19] = [
     "HGETALL h",
     "HKEYS h",
     "HVALS h",
@@ -306,17 +314,19 @@ const SHOWS: [&str; 20] = [
     "LRANGE none 0 -1",
     "ZRANGE z 0 -1",
     "ZRANGE z 128 900",
-    "ZRANGE z 129 900",
-    "ZRANGE few 2 -2",
+    "ZRANGE few 1 -2",
     "ZREVRANGE z 0 9",
     "ZREVRANGE z 128 2000",
-    "ZREVRANGE z -2 -1",
+    "ZRANGE few 9 10",
     "ZRANGEBYSCORE z 3 (7",
     "ZRANGEBYSCORE z 7 3",
     "ZRANGEBYSCORE z -inf +inf",
     "ZREVRANGEBYSCORE z (7 3",
     "ZREVRANGEBYSCORE z x 3",
 ];
+
+/// Ranks that are far from the end they count from, or nearer to the other: a group with one of them does not go straight.
+const FAR: [&str; 5] = ["ZRANGE z 129 900", "ZREVRANGE z 129 900", "ZREVRANGE z -2 -1", "ZRANGE few 2 -1", "ZRANGE z -129 -1"];
 
 #[test]
 fn collections_of_many_pages_are_shown_as_otherwise() {
@@ -333,7 +343,41 @@ fn collections_of_many_pages_are_shown_as_otherwise() {
         let before = [&before[..], &[protocol]].concat();
         is_the_same(&before, &SHOWS, Limits::NONE);
         SHOWS.iter().for_each(|show| is_the_same(&before, &[show], Limits::NONE));
+        FAR.iter().for_each(|far| is_the_same(&before, &[SHOWS[0], far, SHOWS[9]], Limits::NONE));
     }
+}
+
+#[test]
+fn a_scan_that_fails_is_made_again_with_its_group_or_fails_one_call() {
+    let store = MemoryStore::new();
+    Client::on(&store).run("HSET h a 1 b 2\r\nRPUSH l a b c\r\nZADD z 1 a 2 b\r\nSET s 1");
+    let pipeline = "GET s\r\nHGETALL h\r\nLRANGE l 0 -1\r\nZRANGEBYSCORE z 1 2\r\nGET s";
+    let replies = Client::on(&store).run(pipeline);
+    let failures = |error: StoreError| {
+        let plan = FaultPlan::default();
+        let mut client = Client::on_any(Box::new(FaultStore::new(store.clone(), plan.clone(), error)));
+        client.run("GET s");
+        // To begin, the heads, and three scans; or not that far.
+        (1..=5)
+            .map(|call| {
+                plan.fail_at(call);
+                let told = client.run(pipeline);
+                assert!(plan.calls() >= call);
+                (told, client.run("INFO errorstats"))
+            })
+            .collect::<Vec<_>>()
+    };
+    for error in [StoreError::Conflict, StoreError::Expired] {
+        for (told, errors) in failures(error) {
+            assert_eq!(told, replies);
+            assert!(!errors.contains("errorstat_"), "{errors}");
+        }
+    }
+    let errors_told: Vec<usize> = failures(StoreError::Io("broken".into()))
+        .iter()
+        .map(|(told, _)| told.matches("-ERR").count() + told.matches("-IO").count())
+        .collect();
+    assert_eq!(errors_told, [5, 5, 1, 1, 1]);
 }
 
 #[test]

@@ -6,10 +6,11 @@
 mod store;
 mod subject;
 
-/// Generated from the WIT packages.
-mod bindings {
+/// Generated from the WIT packages, as the engine has them.
+mod store_bindings {
     wit_bindgen::generate!({
         world: "orbweaver:plugins/conformance",
+        ownership: Borrowing { duplicate_if_necessary: true },
         path: ["../../wit/deps/clocks", "../../wit/deps/random", "../../wit/kv", "../../wit/engine", "../wit"],
         generate_all,
     });

@@ -44,7 +44,7 @@ pub const COMMANDS: &[Command] = &[
         .row("hincrbyfloat", 4, FAST_WRITE, "2.6.0", "Adds to the floating point number in a field.", hincrbyfloat)
         .naming(Parts::SECOND),
     Group::Hash.row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys).straight(straight::HKEYS),
-    Group::Hash.row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen),
+    Group::Hash.row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen).straight(straight::HLEN),
     Group::Hash.row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget).naming(Parts::REST),
     Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset).naming(PAIRS),
     Group::Hash.row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),

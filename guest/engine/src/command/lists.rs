@@ -8,7 +8,7 @@ use super::straight::{Straight, arg};
 use super::{Command, Context, Group, reply_strings, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::layout::records::Lot;
-use crate::layout::straight::{Head, Whole};
+use crate::layout::straight::{CollectionReader, Head};
 use crate::layout::{KeyAt, Kind};
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
@@ -32,7 +32,7 @@ const COUNTED: KeySpec = KeySpec::Counted { count_at: 1, also: 0 };
 pub const COMMANDS: &[Command] = &[
     Group::List.row("lindex", 3, READ, "1.0.0", "Returns the element at a position.", lindex),
     Group::List.row("linsert", 5, WRITE, "2.2.0", "Inserts an element beside another.", linsert),
-    Group::List.row("llen", 2, FAST_READ, "1.0.0", "Returns how many elements a list has.", llen),
+    Group::List.row("llen", 2, FAST_READ, "1.0.0", "Returns how many elements a list has.", llen).straight(Straight::counting(Kind::List)),
     Group::List
         .row("lmove", 5, WRITE, "6.2.0", "Moves an element from an end of a list to one of another.", lmove)
         .with_keys(SOURCE_AND_DESTINATION),
@@ -50,10 +50,10 @@ pub const COMMANDS: &[Command] = &[
         .in_rows(lpush_row)
         .straight(Straight::pushing_at(End::Head)),
     Group::List.row("lpushx", -3, FAST_WRITE, "2.2.0", "Puts elements before the first one of a list that exists.", lpushx),
-    Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange).straight(Straight::on_whole(
+    Group::List.row("lrange", 4, READ, "1.0.0", "Returns the elements between two positions.", lrange).straight(Straight::showing(
         4,
         Kind::List,
-        lrange_whole,
+        lrange_straight,
     )),
     Group::List.row("lrem", 4, REMOVAL, "1.0.0", "Removes elements that equal one.", lrem),
     Group::List.row("lset", 4, WRITE, "1.0.0", "Replaces the element at a position.", lset),
@@ -281,9 +281,9 @@ fn lrange(context: &mut Context, reply: &mut Reply) -> Result<()> {
 }
 
 /// The same of what [goes straight](super::straight).
-fn lrange_whole(args: &[Bytes], list: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply) -> Result<()> {
+fn lrange_straight(args: &[Bytes], list: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply) -> Result<()> {
     let (start, stop) = (integer(arg(args, 2))?, integer(arg(args, 3))?);
-    elements_of(reply, |some| list.map_or(Ok(()), |list| records.elements(list, lists::ranks(start, stop, list.count), some)))
+    elements_of(reply, |some| list.map_or(Ok(()), |list| reader.elements(list, lists::ranks(start, stop, list.count), some)))
 }
 
 /// Appends the elements that `elements` hands over, some at a time.

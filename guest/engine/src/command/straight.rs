@@ -1,23 +1,23 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
 //! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
-//! transaction that sees its own changes, and no savepoints (`session/straight`). In groups that only read, so do commands that show a collection, all of
-//! it or a range.
+//! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell how large a collection is and, in groups that
+//! only read, commands that show one, all of it or a range.
 
 use super::options::length;
 use super::reply_value;
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::lists::End;
-use crate::layout::straight::{Head, Value, Whole};
+use crate::layout::straight::{CollectionReader, Head, Value};
 use crate::resp::reply::Reply;
 use bytes::Bytes;
 
-/// A command on one value.
+/// A command that may go straight.
 #[derive(Clone, Copy)]
 pub struct Straight {
     /// How many arguments such a call has, the name included: with others it does something else.
     pub args: usize,
-    /// What the value is.
+    /// What it looks at.
     pub on: On,
 }
 
@@ -46,14 +46,16 @@ pub enum On {
     Push(End),
     /// An end of the list under the key: it takes an element from there, and replies it.
     Pop(End),
+    /// The collection of that kind under the key: it replies how many fields, members or elements there are.
+    Count(Kind),
     /// The collection under the key: it shows all of it, or a range. Only in groups that do not write.
-    Whole {
+    Shown {
         /// The kind of the collection.
         kind: Kind,
-        /// Whether what a call with these arguments shows is found without a tree of ranks: it does not go straight otherwise.
+        /// Whether what a call with these arguments shows begins near the end that it counts from: it does not go straight otherwise.
         is_near: fn(args: &[Bytes], collection: &Head) -> bool,
         /// What it does.
-        show: WholeHandler,
+        show: ShowHandler,
     },
 }
 
@@ -104,7 +106,8 @@ pub enum Fate<'a> {
 pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>>;
 
 /// Appends the reply of a call with these arguments that shows this collection, `None` where there is none. After an error what was appended does not count.
-pub type WholeHandler = fn(args: &[Bytes], collection: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply) -> Result<()>;
+pub type ShowHandler =
+    fn(args: &[Bytes], collection: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply) -> Result<()>;
 
 impl Straight {
     /// A command on a string that keeps its expiry.
@@ -137,19 +140,22 @@ impl Straight {
         Self { args: 2, on: On::Pop(end) }
     }
 
-    /// A command that shows a collection, or a range of it that needs no tree of ranks.
+    /// A command that replies how large a collection is.
     #[must_use]
-    pub const fn on_whole(args: usize, kind: Kind, show: WholeHandler) -> Self {
-        Self { args, on: On::Whole { kind, is_near: |_, _| true, show } }
+    pub const fn counting(kind: Kind) -> Self {
+        Self { args: 2, on: On::Count(kind) }
     }
 
-    /// The same, where only some ranges need none.
+    /// A command that shows a collection, or a range whose beginning is known.
     #[must_use]
-    pub const fn where_near(self, is_near: fn(&[Bytes], &Head) -> bool) -> Self {
-        match self.on {
-            On::Whole { kind, show, .. } => Self { on: On::Whole { kind, is_near, show }, ..self },
-            _ => self,
-        }
+    pub const fn showing(args: usize, kind: Kind, show: ShowHandler) -> Self {
+        Self::showing_near(args, kind, |_, _| true, show)
+    }
+
+    /// The same, where it is near for some arguments only.
+    #[must_use]
+    pub const fn showing_near(args: usize, kind: Kind, is_near: fn(&[Bytes], &Head) -> bool, show: ShowHandler) -> Self {
+        Self { args, on: On::Shown { kind, is_near, show } }
     }
 
     /// Whether it takes members or elements away, and adds none.
@@ -163,7 +169,7 @@ impl Straight {
     pub const fn kind(&self) -> Kind {
         match self.on {
             On::String { .. } => Kind::String,
-            On::Member { kind, .. } | On::Whole { kind, .. } => kind,
+            On::Member { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => kind,
             On::Push(_) | On::Pop(_) => Kind::List,
         }
     }

@@ -1,5 +1,5 @@
-//! How records lie of what commands do that [go straight](crate::command::straight): the head of a key is one record under its lock key, and members
-//! are one record each, so that whoever knows the head knows where they are. So it is in the default layout, and in no other: its own functions are
+//! How records lie of what commands do that [go straight](crate::command::straight), and how collections are read that they show: the head of a key is one
+//! record under its lock key, and members are one record each, so that whoever knows the head knows where they are. So it is in the default layout, and in no other: its own functions are
 //! called, and not those of any layout, as they are small and called for each member.
 //!
 //! Nothing beside the head and the records of members changes where a string is put in the place of another, or a member is put, as long as no expiry
@@ -7,10 +7,10 @@
 //! tree, that is all.
 
 use super::Kind;
+pub use super::orbweaver::shown::CollectionReader;
 pub use super::orbweaver::straight::{
     PREFIX_BYTES, empty, index, ordered, prefix, read_head, read_part, write_collection, write_part, write_score, write_string,
 };
-pub use super::orbweaver::whole::Whole;
 use crate::store::Keyspace;
 
 /// A value of a string, of a field, or of a member.

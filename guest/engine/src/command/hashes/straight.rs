@@ -5,7 +5,7 @@ use crate::command::options::integer;
 use crate::command::straight::{self, Act, Fate, Straight, last};
 use crate::error::Result;
 use crate::layout::Kind;
-use crate::layout::straight::{Head, Value, Whole};
+use crate::layout::straight::{CollectionReader, Head, Value};
 use crate::resp::reply::Reply;
 use crate::types::hashes;
 use bytes::Bytes;
@@ -19,9 +19,10 @@ pub(super) const HSETNX: Straight = on_field(4, Act::Run(straight::put_new));
 pub(super) const HINCRBY: Straight = on_field(4, Act::Run(hincrby));
 /// Of one field.
 pub(super) const HDEL: Straight = Straight::removing(Kind::Hash);
-pub(super) const HGETALL: Straight = Straight::on_whole(2, Kind::Hash, |_, hash, records, reply| whole(hash, records, reply, Shown::Both));
-pub(super) const HKEYS: Straight = Straight::on_whole(2, Kind::Hash, |_, hash, records, reply| whole(hash, records, reply, Shown::Names));
-pub(super) const HVALS: Straight = Straight::on_whole(2, Kind::Hash, |_, hash, records, reply| whole(hash, records, reply, Shown::Values));
+pub(super) const HLEN: Straight = Straight::counting(Kind::Hash);
+pub(super) const HGETALL: Straight = Straight::showing(2, Kind::Hash, |_, hash, reader, reply| fields(hash, reader, reply, Shown::Both));
+pub(super) const HKEYS: Straight = Straight::showing(2, Kind::Hash, |_, hash, reader, reply| fields(hash, reader, reply, Shown::Names));
+pub(super) const HVALS: Straight = Straight::showing(2, Kind::Hash, |_, hash, reader, reply| fields(hash, reader, reply, Shown::Values));
 
 const fn on_field(args: usize, act: Act) -> Straight {
     Straight::on_member(args, Kind::Hash, 2, act)
@@ -39,6 +40,6 @@ fn hincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -
     Ok(Fate::Becomes(Value::Number(sum)))
 }
 
-fn whole(hash: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply, shown: Shown) -> Result<()> {
-    show(reply, shown, |some| hash.map_or(Ok(()), |hash| records.fields(hash, some)))
+fn fields(hash: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply, shown: Shown) -> Result<()> {
+    show(reply, shown, |some| hash.map_or(Ok(()), |hash| reader.fields(hash, some)))
 }

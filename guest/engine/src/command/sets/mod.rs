@@ -34,7 +34,7 @@ pub const COMMANDS: &[Command] = &[
         .naming(Parts::REST)
         .with_keys(ONE)
         .straight(straight::SADD),
-    Group::Set.row("scard", 2, FAST_READ, "1.0.0", "Returns how many members a set has.", scard).with_keys(ONE),
+    Group::Set.row("scard", 2, FAST_READ, "1.0.0", "Returns how many members a set has.", scard).with_keys(ONE).straight(straight::SCARD),
     Group::Set.row("sdiff", -2, READ, "1.0.0", "Returns the members of the first set that no other has.", algebra::sdiff).with_keys(ALL),
     Group::Set.row("sdiffstore", -3, WRITE, "1.0.0", "Stores the difference of sets.", algebra::sdiffstore).with_keys(ALL),
     Group::Set.row("sinter", -2, READ, "1.0.0", "Returns the members that all sets have.", algebra::sinter).with_keys(ALL),

@@ -46,7 +46,9 @@ pub const COMMANDS: &[Command] = &[
         .naming(PAIRS)
         .in_rows(adding::zadd_row)
         .straight(straight::ZADD),
-    Group::SortedSet.row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard),
+    Group::SortedSet
+        .row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard)
+        .straight(straight::ZCARD),
     Group::SortedSet.row("zcount", 4, FAST_READ, "2.0.0", "Returns how many members have scores in a range.", ranges::zcount),
     Group::SortedSet.row("zdiff", -3, READ_OF_MANY, "6.2.0", "Returns the difference of sorted sets.", algebra::zdiff).with_keys(KEYS),
     Group::SortedSet

@@ -5,8 +5,8 @@ use crate::command::options::{integer, is_word, length};
 use crate::command::straight::Straight;
 use crate::command::{Context, reply_strings};
 use crate::error::{Error, Result, texts};
-use crate::layout::Kind;
-use crate::layout::straight::{Head, Whole};
+use crate::layout::straight::{CollectionReader, Head};
+use crate::layout::{Cut, Kind};
 use crate::resp::reply::Reply;
 use crate::store::Direction;
 use crate::types::sorted_sets;
@@ -93,35 +93,43 @@ fn show(context: &mut Context, reply: &mut Reply, fixed: Fixed) -> Result<()> {
 }
 
 // What goes straight is without options.
-pub(super) const ZRANGE: Straight =
-    Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| show_whole(args, set, records, reply, Fixed::default()))
-        .where_near(is_near);
-pub(super) const ZREVRANGE: Straight = Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| {
-    show_whole(args, set, records, reply, Fixed::new(By::Rank, Direction::Reverse))
-})
-.where_near(is_near);
-pub(super) const ZRANGEBYSCORE: Straight = Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| {
-    show_whole(args, set, records, reply, Fixed::new(By::Score, Direction::Forward))
+pub(super) const ZRANGE: Straight = Straight::showing_near(4, Kind::SortedSet, is_near, |args, set, reader, reply| {
+    show_straight(args, set, reader, reply, Fixed::default())
 });
-pub(super) const ZREVRANGEBYSCORE: Straight = Straight::on_whole(4, Kind::SortedSet, |args, set, records, reply| {
-    show_whole(args, set, records, reply, Fixed::new(By::Score, Direction::Reverse))
+pub(super) const ZREVRANGE: Straight = Straight::showing_near(4, Kind::SortedSet, is_near, |args, set, reader, reply| {
+    show_straight(args, set, reader, reply, Fixed::new(By::Rank, Direction::Reverse))
+});
+pub(super) const ZRANGEBYSCORE: Straight = Straight::showing(4, Kind::SortedSet, |args, set, reader, reply| {
+    show_straight(args, set, reader, reply, Fixed::new(By::Score, Direction::Forward))
+});
+pub(super) const ZREVRANGEBYSCORE: Straight = Straight::showing(4, Kind::SortedSet, |args, set, reader, reply| {
+    show_straight(args, set, reader, reply, Fixed::new(By::Score, Direction::Reverse))
 });
 
 /// Whether the first of the ranks is near the end that they count from, and not nearer to the other one: then a walk from there reads the fewest records.
 fn is_near(args: &[Bytes], set: &Head) -> bool {
     // What is wrong is told.
     let Ok((selection, _)) = selection(args.get(2..).unwrap_or_default(), Fixed::default(), true) else { return true };
-    ranges::place(&selection, set.count).is_none_or(|(_, _, first, _)| first <= WALKED.min(set.count / 2))
+    let Range::Ranks(first, last) = selection.range else { return false };
+    let middle = set.count.saturating_sub(1) / 2;
+    ranges::ranks_of(&selection, first, last, set.count).is_none_or(|(first, _)| first <= WALKED.min(middle))
 }
 
-fn show_whole(args: &[Bytes], set: Option<&Head>, records: &mut Whole<'_, '_>, reply: &mut Reply, fixed: Fixed) -> Result<()> {
+fn show_straight(args: &[Bytes], set: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply, fixed: Fixed) -> Result<()> {
     let (selection, _) = selection(args.get(2..).unwrap_or_default(), fixed, true)?;
     let header = reply.deferred();
+    let place = set.and_then(|set| {
+        let (cuts, window) = match selection.range {
+            Range::Ranks(first, last) => ((Cut::Edge, Cut::Edge), ranges::ranks_of(&selection, first, last, set.count)?),
+            Range::Scores(min, max) => (ranges::by_score(min, max), (selection.offset, selection.limit)),
+            // None of these goes straight.
+            Range::Members(..) => return None,
+        };
+        Some((set, cuts, window))
+    });
     let mut members = 0;
-    if let Some(set) = set
-        && let Some((from, to, offset, limit)) = ranges::place(&selection, set.count)
-    {
-        records.scored(set, (&from, &to), selection.direction, (offset, limit), &mut |some| {
+    if let Some((set, (from, to), window)) = place {
+        reader.scored(set, (&from, &to), selection.direction, window, &mut |some| {
             members += reply_strings(reply, some, |(member, _)| member);
         })?;
     }

@@ -14,6 +14,7 @@ pub(super) const ZADD: Straight = Straight::on_member(4, Kind::SortedSet, 3, Act
 pub(super) const ZINCRBY: Straight = Straight::on_member(4, Kind::SortedSet, 3, Act::Run(zincrby));
 /// Of one member.
 pub(super) const ZREM: Straight = Straight::removing(Kind::SortedSet);
+pub(super) const ZCARD: Straight = Straight::counting(Kind::SortedSet);
 pub(super) const ZSCORE: Straight = Straight::on_member(3, Kind::SortedSet, 2, Act::Run(zscore));
 
 /// What becomes of a score: it stays where it is equal to the new one.

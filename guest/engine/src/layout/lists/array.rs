@@ -178,7 +178,7 @@ impl<T: ArrayRecords> ListAlgorithm for T {
         walk.each_run(transaction, |records| {
             elements.lend(records, |index| self.form_of_element(index), |key| self.decode_element(key), missing, visit)
         })?;
-        elements.are_complete(missing)
+        elements.check_complete(missing)
     }
 }
 
@@ -239,11 +239,11 @@ impl Elements {
         )
     }
 
-    /// Whether all have been handed over.
+    /// To be asked behind the last record: all have been handed over.
     ///
     /// # Errors
     /// `missing`, of the first that has not.
-    pub fn are_complete(&self, missing: impl Fn(u64) -> Error) -> Result<()> {
+    pub fn check_complete(&self, missing: impl Fn(u64) -> Error) -> Result<()> {
         if self.next.get() < self.end { Err(missing(self.next.get())) } else { Ok(()) }
     }
 }

@@ -11,9 +11,9 @@ pub mod field_expiry;
 mod packed;
 pub mod rank;
 pub mod records;
+pub(in crate::layout) mod shown;
 pub(in crate::layout) mod straight;
 mod sweep;
-pub(in crate::layout) mod whole;
 
 use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
@@ -187,6 +187,9 @@ impl Orbweaver {
     }
 }
 
+/// A record that is not there, although the head says so.
+const MISSING: Flaw = Flaw { offset: 0, what: "a missing record" };
+
 /// A corrupt-record error of this layout.
 fn corrupt(keyspace: &'static str, key: &[u8], flaw: Flaw) -> Error {
     Error::corrupt(NAME, keyspace, key, flaw)
@@ -340,7 +343,7 @@ impl Layout for Orbweaver {
         visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>),
     ) -> Result<()> {
         let mut left = u64::MAX;
-        walk.each_run(transaction, |records| whole::lend_fields(records, &mut left, now_ms, visit))
+        walk.each_run(transaction, |records| shown::lend_fields(records, &mut left, now_ms, visit))
     }
 
     fn field_index(&self) -> Option<&dyn FieldIndex> {
@@ -380,7 +383,7 @@ impl Layout for Orbweaver {
 
     fn each_member(&self, transaction: &mut Transaction<'_>, walk: &mut Walk, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
         let mut left = u64::MAX;
-        walk.each_run(transaction, |records| whole::lend_members(records, &mut left, visit))
+        walk.each_run(transaction, |records| shown::lend_members(records, &mut left, visit))
     }
 
     fn write_score(
@@ -432,7 +435,7 @@ impl Layout for Orbweaver {
             return Ok(());
         }
         let mut left = most;
-        walk.each_run(transaction, |records| whole::lend_scored(records, &mut left, visit))
+        walk.each_run(transaction, |records| shown::lend_scored(records, &mut left, visit))
     }
 
     fn lists(&self) -> &dyn ListAlgorithm {
@@ -440,7 +443,7 @@ impl Layout for Orbweaver {
     }
 
     fn missing(&self, (keyspace, key): &RecordKey) -> Error {
-        corrupt(self.sub_keyspace_name(*keyspace), key, Flaw { offset: 0, what: "a missing record" })
+        corrupt(self.sub_keyspace_name(*keyspace), key, MISSING)
     }
 
     fn unfinished_lock_key(&self, _at: &KeyAt, collection: &Collection) -> Bytes {
@@ -502,7 +505,7 @@ impl ArrayRecords for Orbweaver {
     }
 
     fn elements(&self, _at: &KeyAt, version: u64, indexes: Range<u64>) -> RecordRange {
-        (self.data, whole::elements_at(version, indexes))
+        (self.data, shown::elements_at(version, indexes))
     }
 
     fn decode_element(&self, key: &[u8]) -> Result<u64> {

@@ -103,7 +103,7 @@ impl<'v> Held<'v> {
             Body::String(_) => (kind == Kind::String, false, 0),
             Body::Collection(head) => (head.kind == kind, head.has_tree, head.count),
         };
-        if let (On::Whole { is_near, .. }, Body::Collection(head)) = (step.straight.on, &self.body)
+        if let (On::Shown { is_near, .. }, Body::Collection(head)) = (step.straight.on, &self.body)
             && is_right
             && !is_near(&step.call.args, head)
         {
@@ -119,7 +119,7 @@ impl<'v> Held<'v> {
             match step.straight.on {
                 On::Push(end) => self.to_do.pushes_at.add(end),
                 On::Pop(end) => self.to_do.pops_at.add(end),
-                On::String { .. } | On::Member { .. } | On::Whole { .. } => {}
+                On::String { .. } | On::Member { .. } | On::Count(_) | On::Shown { .. } => {}
             }
         }
         is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind

@@ -1,10 +1,10 @@
 //! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place or take it away](crate::command::straight).
 //! The heads of all keys are read in one call, the fields, members and elements in another, each once; the commands run on what was read and on what those
-//! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: nobody scans, no call is taken
-//! back, and names are compared once, when the group is planned.
+//! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: no call is taken back, and names are
+//! compared once, when the group is planned. Who scans shows a collection, in a group that only reads: what the store has is what is shown.
 //!
 //! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or may lose its last member and get another one, or
-//! somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
+//! ranks are shown that a tree knows better, or somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
 
 mod held;
 mod plan;
@@ -92,8 +92,8 @@ impl Engine {
             };
         }
         let Some(parts) = parts else {
-            // What takes away is looked at anew: whether it is simple depends on how much there is.
-            self.straight_rests = if plan.has_removals { 0 } else { RESTS };
+            // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments.
+            self.straight_rests = if plan.has_removals || plan.has_shows { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
                 self.memory = Some(transaction.commit_and_recycle()?);

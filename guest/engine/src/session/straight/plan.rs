@@ -42,7 +42,7 @@ pub struct Plan<'j> {
     /// Some of them take members or elements away.
     pub has_removals: bool,
     /// Some of them show collections.
-    has_wholes: bool,
+    pub has_shows: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
 }
@@ -109,7 +109,7 @@ impl<'j> Plan<'j> {
             has_members: false,
             has_pops: false,
             has_removals: false,
-            has_wholes: false,
+            has_shows: false,
             longest: 0,
         };
         // They would write the head of their key once, too; but a row may be long.
@@ -143,10 +143,6 @@ impl<'j> Plan<'j> {
             }
             plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, member: 0 });
         }
-        if plan.writes && plan.has_wholes {
-            // They would show what the store has.
-            return None;
-        }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
             plan.tell_keys_apart();
@@ -167,8 +163,9 @@ impl<'j> Plan<'j> {
         self.has_members |= matches!(straight.on, On::Member { .. });
         self.has_pops |= matches!(straight.on, On::Pop(_));
         self.has_removals |= straight.removes();
-        self.has_wholes |= matches!(straight.on, On::Whole { .. });
-        Some(Doing { command: call.command, straight, writes })
+        self.has_shows |= matches!(straight.on, On::Shown { .. });
+        // What is shown is what the store has.
+        (!self.writes || !self.has_shows).then_some(Doing { command: call.command, straight, writes })
     }
 
     /// Has each key once.

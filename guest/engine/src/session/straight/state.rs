@@ -10,7 +10,7 @@ use crate::error::{Error, Result, texts};
 use crate::few::Few;
 use crate::layout::Kind;
 use crate::layout::lists::{End, pushed};
-use crate::layout::straight::{self as records, Head, Keyspaces, Value, Whole};
+use crate::layout::straight::{self as records, CollectionReader, Head, Keyspaces, Value};
 use crate::resp::reply::Reply;
 use crate::session::Server;
 use crate::session::run::{Done, Pending, Product};
@@ -133,9 +133,10 @@ impl<'v> State<'v> {
                 self.popped += 1;
                 (held.is_touched, held.has_other_head) = (true, true);
             }
-            On::Whole { show, .. } => {
+            On::Count(_) => reply.length(held.head().map_or(0, |head| head.count)),
+            On::Shown { show, .. } => {
                 let Self { keyspaces, now_ms, .. } = *self;
-                return show(args, held.head(), &mut Whole { transaction, keyspaces, now_ms }, reply);
+                return show(args, held.head(), &mut CollectionReader { transaction, keyspaces, now_ms }, reply);
             }
         }
         Ok(())

@@ -167,9 +167,9 @@ pub fn remove(db: &mut Db, at: &KeyAt, range: Range) -> Result<u64> {
 fn walk(db: &mut Db, at: &KeyAt, set: Collection, selection: &Selection, visit: impl FnMut(Lot<'_, '_, LentScored<'_>>)) -> Result<()> {
     let Selection { ref range, direction, offset, limit } = *selection;
     match range {
-        Range::Ranks(..) => {
+        Range::Ranks(first, last) => {
             let set = Collection { count: db.count(at, &set)?, ..set };
-            let Some((_, _, first, limit)) = place(selection, set.count) else { return Ok(()) };
+            let Some((first, limit)) = ranks_of(selection, *first, *last, set.count) else { return Ok(()) };
             let mut walk = ranks::seek(db, at, set, first, direction, limit)?;
             pass(db, &mut walk, limit, visit)
         }
@@ -235,23 +235,12 @@ fn pass_members(
     db.layout.each_scored(db.transaction, walk, u64::MAX, &mut |members| members.rows().iter().try_for_each(&mut visit_one))
 }
 
-/// Where what a selection takes is of a set of `count` members without a tree: between two cuts, behind so many, and so many at most. `None` where that is
-/// nothing, or where it depends on members.
+/// Of a selection by ranks, from a set of `count` members: the first rank, and how many there are from there. `None` where there are none.
 #[must_use]
-pub fn place(selection: &Selection, count: u64) -> Option<(Cut, Cut, u64, u64)> {
-    let Selection { ref range, offset, limit, .. } = *selection;
-    match *range {
-        Range::Ranks(first, last) => {
-            let (first, last) = resolve(first, last, count)?;
-            let first = first.saturating_add(offset);
-            Some((Cut::Edge, Cut::Edge, first, limit.min(last.saturating_add(1).saturating_sub(first))))
-        }
-        Range::Scores(min, max) => {
-            let (from, to) = by_score(min, max);
-            Some((from, to, offset, limit))
-        }
-        Range::Members(..) => None,
-    }
+pub fn ranks_of(selection: &Selection, first: i64, last: i64, count: u64) -> Option<(u64, u64)> {
+    let (first, last) = resolve(first, last, count)?;
+    let first = first.saturating_add(selection.offset);
+    Some((first, selection.limit.min(last.saturating_add(1).saturating_sub(first))))
 }
 
 /// Ranks that count from the first member, of what there is between two that may count from the last one.
@@ -262,7 +251,8 @@ fn resolve(first: i64, last: i64, count: u64) -> Option<(u64, u64)> {
 }
 
 /// The cuts between which the scores are that two bounds take.
-const fn by_score(min: Bound<f64>, max: Bound<f64>) -> (Cut, Cut) {
+#[must_use]
+pub const fn by_score(min: Bound<f64>, max: Bound<f64>) -> (Cut, Cut) {
     let from = match min {
         Bound::Unbounded => Cut::Edge,
         Bound::Included(score) => Cut::Before(score),

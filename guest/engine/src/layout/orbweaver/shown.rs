@@ -1,10 +1,9 @@
-//! Collections that are read whole, or a range of them, in this layout: what is handed over of their records, to whoever walks over them; and how
+//! What is shown of collections in this layout, of all of one or of a range: what is handed over of their records, to whoever walks over them; and how
 //! what [goes straight](crate::command::straight) reads them, page by page.
 
 use super::records::{decode_element_key, encode_element_key, split_field_value, split_scored, split_sub_key};
 use super::straight::{index, prefix};
-use super::{corrupt, keyspace, score_key};
-use crate::codec::Flaw;
+use super::{MISSING, corrupt, keyspace, score_key};
 use crate::error::Result;
 use crate::layout::lists::Elements;
 use crate::layout::records::{Form, LentRecord, LentRecords, Lot, lend_lots};
@@ -80,7 +79,7 @@ fn scored_of(record: LentRecord<'_>) -> Result<LentScored<'_>> {
 }
 
 /// Reads collections in a transaction that has changed nothing. All functions fail with store errors and corrupt records.
-pub struct Whole<'t, 's> {
+pub struct CollectionReader<'t, 's> {
     /// The transaction.
     pub transaction: &'t mut Transaction<'s>,
     /// Where the records are.
@@ -89,7 +88,7 @@ pub struct Whole<'t, 's> {
     pub now_ms: u64,
 }
 
-impl Whole<'_, '_> {
+impl CollectionReader<'_, '_> {
     /// The fields of a hash that have not expired.
     ///
     /// # Errors
@@ -120,11 +119,11 @@ impl Whole<'_, '_> {
         let expected = ranks.end.saturating_sub(ranks.start);
         let mut elements = Elements::at(indexes);
         let decode = |key: &[u8]| decode_element_key(key).map(|(_, at)| at).map_err(|flaw| corrupt(keyspace::DATA, key, flaw));
-        let missing = |at| corrupt(keyspace::DATA, &encode_element_key(list.version, at), Flaw { offset: 0, what: "a missing record" });
+        let missing = |at| corrupt(keyspace::DATA, &encode_element_key(list.version, at), MISSING);
         self.each_page(self.keyspaces.parts, range, Direction::Forward, expected, |records| {
             elements.lend(records, |at| Some(Form::Element(at)), decode, missing, visit)
         })?;
-        elements.are_complete(missing)
+        elements.check_complete(missing)
     }
 
     /// The members of a sorted set between two cuts with their scores, behind the first `offset` of them, `limit` at most.
