@@ -404,8 +404,22 @@ fn collections_with_records_that_are_damaged_or_missing_are_answered_as_otherwis
         }
         handle.begin(&Scope::Exclusive).unwrap();
         handle.commit(&batch, &[]).unwrap();
-        let reads =
-            ["HGETALL h", "HKEYS h", "SMEMBERS m", "ZRANGE z 0 -1", "ZRANGEBYSCORE z 2 5", "LRANGE l 0 -1", "LRANGE m2 0 -1", "GET s"];
+        let reads = [
+            "HGETALL h",
+            "HKEYS h",
+            "HVALS h",
+            "SMEMBERS m",
+            "ZRANGE z 0 -1",
+            "ZRANGE z 1 1",
+            "ZREVRANGE z 1 2",
+            "ZRANGEBYSCORE z 2 5",
+            "ZREVRANGEBYSCORE z 5 2",
+            "LRANGE l 0 -1",
+            "LRANGE l 1 1",
+            "LRANGE l 2 2",
+            "LRANGE m2 0 -1",
+            "GET s",
+        ];
         let mut replies = vec![client.run(&reads.join("\r\n"))];
         replies.extend(reads.map(|read| client.run(read)));
         replies
