@@ -4,7 +4,8 @@
 //! compared once, when the group is planned. Who scans shows a collection, in a group that only reads: what the store has is what is shown.
 //!
 //! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or may lose its last member and get another one, or
-//! ranks are shown that a tree knows better, or somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
+//! ranks are shown that a tree knows better, or somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is
+//! known before the first command has run.
 
 mod held;
 mod plan;
