@@ -64,14 +64,24 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         assert!(allocations <= most, "{operation:?} in a pipeline: {allocations} allocations");
     }
     // What takes away goes straight, too: the heads are read, then the members and the element; and it allocates less than what does not.
-    let (cost, straight) = cost_of_removals(["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"]);
+    let replies = b"$1\r\na\r\n:1\r\n:1\r\n:1\r\n:5\r\n";
+    let (cost, straight) = cost_of_group(["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"], replies);
     assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (4, 8, 5, 5));
-    let (_, otherwise) = cost_of_removals(["LPOP l@", "HDEL h@ f x", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"]);
+    let (_, otherwise) = cost_of_group(["LPOP l@", "HDEL h@ f x", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"], replies);
+    assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
+    // So does what tells of a key, of an element or of a rank: the heads are read, then the element and the member, then the page that has the rank.
+    let replies = b"$1\r\ne\r\n:1\r\n+set\r\n:1\r\n:-1\r\n";
+    let (cost, straight) = cost_of_group(["LINDEX l@ -1", "EXISTS h@", "TYPE m@", "ZRANK z@ b", "TTL l@"], replies);
+    assert_eq!((cost.calls, cost.records_read, cost.puts), (5, 8, 0));
+    let (_, otherwise) = cost_of_group(
+        ["LINDEX l@ -1", "EXISTS h@", "TYPE m@", "ZRANK z@ b WITHSCORE", "TTL l@"],
+        b"$1\r\ne\r\n:1\r\n+set\r\n*2\r\n:1\r\n$1\r\n2\r\n:-1\r\n",
+    );
     assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
 }
 
-/// As [`cost`], of requests that take something away from keys whose names end in `@`.
-fn cost_of_removals(commands: [&str; 5]) -> (Cost, usize) {
+/// As [`cost`], of a group of requests to keys whose names end in `@`.
+fn cost_of_group(commands: [&str; 5], replies: &[u8]) -> (Cost, usize) {
     let once = || {
         let mut measured = Measured::on(MemoryStore::new());
         let [_, second] = ["1", "2"].map(|number| {
@@ -79,8 +89,8 @@ fn cost_of_removals(commands: [&str; 5]) -> (Cost, usize) {
                 measured.client.run(&command.replace('@', number));
             }
             let requests = commands.map(|command| request(&command.replace('@', number))).concat();
-            let (cost, allocations, replies) = measured.cost_of_requests(requests.into());
-            assert_eq!(replies, b"$1\r\na\r\n:1\r\n:1\r\n:1\r\n:5\r\n");
+            let (cost, allocations, told) = measured.cost_of_requests(requests.into());
+            assert_eq!(told, replies);
             (cost, allocations)
         });
         second

@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 34] = [
+const STRAIGHT: [&str; 40] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -48,10 +48,16 @@ const STRAIGHT: [&str; 34] = [
     "SCARD m@",
     "ZCARD z@",
     "LLEN l@",
+    "EXISTS s@",
+    "TOUCH l@",
+    "TYPE h@",
+    "PTTL m@",
+    "TTL z@",
+    "PEXPIRETIME l@",
 ];
 
 /// Those that only read: such groups may show collections, too.
-const READS: [&str; 24] = [
+const READS: [&str; 36] = [
     "GET s@",
     "STRLEN s@",
     "HGET h@ #",
@@ -76,10 +82,22 @@ const READS: [&str; 24] = [
     "ZREVRANGE z@ 1 x",
     "ZRANGEBYSCORE z@ (-3 1.5",
     "ZREVRANGEBYSCORE z@ +inf -1.5",
+    "LINDEX l@ 0",
+    "LINDEX l@ -1",
+    "LINDEX l@ 3",
+    "LINDEX l@ x",
+    "ZRANK z@ #",
+    "ZREVRANK z@ #",
+    "EXISTS h@",
+    "TYPE z@",
+    "TYPE s@",
+    "TTL h@",
+    "PTTL s@",
+    "EXPIRETIME m@",
 ];
 
 /// Commands that do not, or that make it impossible for others.
-const OTHERS: [&str; 30] = [
+const OTHERS: [&str; 34] = [
     "SET s@ text EX 1",
     "SET h@ text",
     "SET s@",
@@ -104,6 +122,10 @@ const OTHERS: [&str; 30] = [
     "ZRANGE z@ 0 -1 WITHSCORES",
     "LRANGE l@ 0 -1",
     "GET m@",
+    "EXISTS s@ h@",
+    "ZRANK z@ # WITHSCORE",
+    "ZRANK l@ #",
+    "LINDEX l@ 1",
     "SELECT 1",
     "SELECT 0",
     "HELLO 3",
@@ -303,7 +325,7 @@ fn a_large_value_among_small_ones_leaves_a_group_in_one_piece() {
 }
 
 /// What shows collections, of which there are many pages, and goes straight.
-const SHOWS: [&str; 19] = [
+const SHOWS: [&str; 31] = [
     "HGETALL h",
     "HKEYS h",
     "HVALS h",
@@ -323,6 +345,18 @@ const SHOWS: [&str; 19] = [
     "ZRANGEBYSCORE z -inf +inf",
     "ZREVRANGEBYSCORE z (7 3",
     "ZREVRANGEBYSCORE z x 3",
+    "LINDEX l 0",
+    "LINDEX l -1",
+    "LINDEX l 2499",
+    "LINDEX l 2500",
+    "LINDEX none x",
+    "ZRANK z member:0",
+    "ZRANK z member:1234",
+    "ZREVRANK z member:2499",
+    "ZRANK z none",
+    "ZREVRANK few b",
+    "ZRANK few d",
+    "ZRANK none a",
 ];
 
 /// Ranks that are far from the end they count from, or nearer to the other: a group with one of them does not go straight.
@@ -414,6 +448,12 @@ fn collections_with_records_that_are_damaged_or_missing_are_answered_as_otherwis
             "ZREVRANGE z 1 2",
             "ZRANGEBYSCORE z 2 5",
             "ZREVRANGEBYSCORE z 5 2",
+            "ZRANK z a",
+            "ZREVRANK z a",
+            "ZRANK z c",
+            "LINDEX l 0",
+            "LINDEX l 1",
+            "LINDEX l 2",
             "LRANGE l 0 -1",
             "LRANGE l 1 1",
             "LRANGE l 2 2",

@@ -30,7 +30,7 @@ const COUNTED: KeySpec = KeySpec::Counted { count_at: 1, also: 0 };
 
 /// The rows of this group.
 pub const COMMANDS: &[Command] = &[
-    Group::List.row("lindex", 3, READ, "1.0.0", "Returns the element at a position.", lindex),
+    Group::List.row("lindex", 3, READ, "1.0.0", "Returns the element at a position.", lindex).straight(Straight::element()),
     Group::List.row("linsert", 5, WRITE, "2.2.0", "Inserts an element beside another.", linsert),
     Group::List.row("llen", 2, FAST_READ, "1.0.0", "Returns how many elements a list has.", llen).straight(Straight::counting(Kind::List)),
     Group::List

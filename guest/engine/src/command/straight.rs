@@ -1,7 +1,7 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
 //! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
-//! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell how large a collection is and, in groups that
-//! only read, commands that show one, all of it or a range.
+//! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, in
+//! groups that only read, commands that show one, all of it, a range, an element or a rank.
 
 use super::options::length;
 use super::reply_value;
@@ -10,6 +10,7 @@ use crate::layout::Kind;
 use crate::layout::lists::End;
 use crate::layout::straight::{CollectionReader, Head, Value};
 use crate::resp::reply::Reply;
+use crate::store::Direction;
 use bytes::Bytes;
 
 /// A command that may go straight.
@@ -48,6 +49,12 @@ pub enum On {
     Pop(End),
     /// The collection of that kind under the key: it replies how many fields, members or elements there are.
     Count(Kind),
+    /// Whatever is under the key: it tells of it.
+    Key(KeyHandler),
+    /// The list under the key: it replies the element at the position that its last argument tells. Only in groups that do not write.
+    Element,
+    /// The sorted set under the key: it replies the rank of a member, its last argument, counted in that direction. Only in groups that do not write.
+    Rank(Direction),
     /// The collection under the key: it shows all of it, or a range. Only in groups that do not write.
     Shown {
         /// The kind of the collection.
@@ -109,6 +116,18 @@ pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>
 pub type ShowHandler =
     fn(args: &[Bytes], collection: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply) -> Result<()>;
 
+/// What is under a key.
+#[derive(Clone, Copy)]
+pub struct Present {
+    /// Of which kind it is.
+    pub kind: Kind,
+    /// When it expires, Unix time in milliseconds.
+    pub expire_at_ms: Option<u64>,
+}
+
+/// Appends the reply of a call that tells of a key, `None` where there is nothing under it. Times to live count from `base_ms` on.
+pub type KeyHandler = fn(present: Option<Present>, base_ms: u64, reply: &mut Reply);
+
 impl Straight {
     /// A command on a string that keeps its expiry.
     #[must_use]
@@ -158,19 +177,55 @@ impl Straight {
         Self { args, on: On::Shown { kind, is_near, show } }
     }
 
+    /// A command that tells of a key.
+    #[must_use]
+    pub const fn telling(tell: KeyHandler) -> Self {
+        Self { args: 2, on: On::Key(tell) }
+    }
+
+    /// A command that replies an element of a list.
+    #[must_use]
+    pub const fn element() -> Self {
+        Self { args: 3, on: On::Element }
+    }
+
+    /// A command that replies a rank, the lowest score being the first `Forward`.
+    #[must_use]
+    pub const fn ranking(direction: Direction) -> Self {
+        Self { args: 3, on: On::Rank(direction) }
+    }
+
+    /// Which argument is the name of a field or a member.
+    #[must_use]
+    pub const fn name(&self) -> Option<usize> {
+        match self.on {
+            On::Member { name, .. } => Some(name),
+            On::Rank(_) => Some(2),
+            _ => None,
+        }
+    }
+
+    /// Whether what it replies is known only of what the store has: it goes straight only in groups that do not write.
+    #[must_use]
+    pub const fn shows(&self) -> bool {
+        matches!(self.on, On::Shown { .. } | On::Element | On::Rank(_))
+    }
+
     /// Whether it takes members or elements away, and adds none.
     #[must_use]
     pub const fn removes(&self) -> bool {
         matches!(self.on, On::Member { removes: true, .. } | On::Pop(_))
     }
 
-    /// The kind of what is under the key.
+    /// The kind of what is under the key; `None`: any.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> Option<Kind> {
         match self.on {
-            On::String { .. } => Kind::String,
-            On::Member { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => kind,
-            On::Push(_) | On::Pop(_) => Kind::List,
+            On::String { .. } => Some(Kind::String),
+            On::Member { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => Some(kind),
+            On::Push(_) | On::Pop(_) | On::Element => Some(Kind::List),
+            On::Rank(_) => Some(Kind::SortedSet),
+            On::Key(_) => None,
         }
     }
 }

@@ -69,8 +69,8 @@ pub enum Under<'r> {
 pub struct Head {
     /// The kind.
     pub kind: Kind,
-    /// Whether there are records of a tree that tells ranks. What changes members must not be straight then.
-    pub has_tree: bool,
+    /// How many levels the tree has that tells ranks; 0 where there is none. What changes members must not be straight where there is one.
+    pub rank_levels: u8,
     /// The version.
     pub version: u64,
     /// How many members or elements there are.

@@ -106,6 +106,28 @@ impl Pieces<'_> {
         self.ends.len()
     }
 
+    /// Takes the records whose keys are before something else: the first ones, as keys lie in their order. Returns how many. Looks at few of them.
+    pub fn take_before(&mut self, is_before: impl Fn(&[u8]) -> bool) -> usize {
+        let all = self.ends.as_slice();
+        let start_of = |position: usize| {
+            let before = position.checked_sub(1).and_then(|before| all.get(before));
+            before.map_or(Some(self.start), |&[_, end]| usize::try_from(end).ok())
+        };
+        let key = |position: usize| self.bytes.get(start_of(position)?..usize::try_from(*all.get(position)?.first()?).ok()?);
+        let (mut taken, mut end) = (0, all.len());
+        while taken < end {
+            let middle = taken.midpoint(end);
+            if key(middle).is_some_and(&is_before) {
+                taken = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        // One that is not within the bytes is before nothing, and what it is behind of has been looked at.
+        (self.start, self.ends) = (start_of(taken).unwrap_or(self.start), all.get(taken..).unwrap_or_default().iter());
+        taken
+    }
+
     /// How many bytes the first `count` records have, or those that are left.
     #[must_use]
     pub fn bytes_of(&self, count: usize) -> usize {
@@ -298,6 +320,32 @@ mod tests {
         let mut page = PageBuilder::new(PageLimit::items(u32::MAX));
         assert!(records.iter().all(|(key, value)| page.push(key, value)));
         page.finish(false)
+    }
+
+    #[test]
+    fn what_is_before_something_is_taken_by_a_search_as_by_a_walk() {
+        let mut random = HeldEnvironment::new(0, 4);
+        let mut below = |limit: u64| usize::try_from(random_below(&mut random as &mut dyn Environment, limit)).unwrap_or_default();
+        for _ in 0..1000 {
+            let mut keys: Vec<Vec<u8>> = (0..below(20)).map(|_| vec![b'a'; below(3)]).collect();
+            keys.iter_mut().for_each(|key| key.push(u8::try_from(below(9)).unwrap_or_default()));
+            keys.sort();
+            let page = page(&keys.iter().map(|key| (key.clone(), key.repeat(2))).collect::<Vec<_>>());
+            let (from, bound) = (below(20).min(keys.len()), [u8::try_from(below(100)).unwrap_or_default()]);
+            let mut pieces = page.pieces_from(from);
+            let taken = pieces.take_before(|key| key < bound.as_slice());
+            assert_eq!(taken, keys.iter().skip(from).take_while(|key| key.as_slice() < bound.as_slice()).count());
+            assert_eq!(pieces.collect::<Vec<_>>(), page.pieces_from(from + taken).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn no_key_is_taken_that_is_not_within_the_bytes_of_its_page() {
+        for (ends, whole) in [(vec![9, 10, 11, 12], 0), (vec![2, 1, 0, 5], 1), (vec![u32::MAX; 6], 0), (vec![3, 4, 5, 5], 1)] {
+            let page = Page { bytes: b"abcd".as_slice().into(), ends, more: false };
+            assert_eq!(page.pieces_from(0).take_before(|_| true), whole);
+            assert_eq!(page.pieces_from(1).take_before(|_| true), 0);
+        }
     }
 
     #[test]

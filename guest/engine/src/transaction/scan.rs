@@ -95,6 +95,24 @@ impl<'p> Run<'p> {
         Self { own: None, pieces }
     }
 
+    /// As [`Pieces::take_before`].
+    pub fn take_before(&mut self, is_before: impl Fn(&[u8]) -> bool) -> usize {
+        match self.own {
+            Some((key, _)) if is_before(key) => {
+                self.own = None;
+                1 + self.pieces.take_before(is_before)
+            }
+            Some(_) => 0,
+            None => self.pieces.take_before(is_before),
+        }
+    }
+
+    /// Whether there is none left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.own.is_none() && self.pieces.left() == 0
+    }
+
     /// Those that lie in a page, where they are the next ones.
     pub fn stored(&mut self) -> Option<&mut Pieces<'p>> {
         self.own.is_none().then_some(&mut self.pieces)
@@ -228,6 +246,23 @@ impl Transaction<'_> {
             }
         }
         Ok(())
+    }
+
+    /// As [`Transaction::each_run`], of all records of a range. About `expected` records will be read.
+    ///
+    /// # Errors
+    /// As [`Transaction::each_run`].
+    pub fn each_run_of<E: From<StoreError>>(
+        &mut self,
+        (keyspace, range): (Keyspace, KeyRange),
+        direction: Direction,
+        expected: usize,
+        visit: &mut dyn FnMut(&mut Run<'_>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        if self.memory.overlay.touches(keyspace) || !self.memory.heads.is_empty() {
+            return self.each_run(&mut Scan::new(keyspace, range, direction, expected), visit);
+        }
+        self.each_page(keyspace, range, direction, expected, |mut run| visit(&mut run))
     }
 
     /// What a scan comes to of the transaction's own changes.

@@ -405,7 +405,8 @@ fn rest_of(end: End, list: &Collection, taken: &Range<u64>) -> Range<u64> {
 }
 
 /// How far the element at a position is from the head; `None` outside of the list.
-fn rank(position: i64, count: u64) -> Option<u64> {
+#[must_use]
+pub fn rank(position: i64, count: u64) -> Option<u64> {
     let distance = position.unsigned_abs();
     let rank = if position < 0 { count.checked_sub(distance)? } else { distance };
     (rank < count).then_some(rank)

@@ -3,8 +3,10 @@
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::parts::Parts;
+use crate::command::straight::Straight;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::Result;
+use crate::layout::Kind;
 use crate::resp::reply::Reply;
 
 /// The rows of this file.
@@ -32,7 +34,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Counts the keys that exist.",
         subcommands: &[],
         run: Run::data(count_existing),
-    },
+    }
+    .straight(EXISTS),
     Command {
         name: "touch",
         arity: -2,
@@ -44,7 +47,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Counts the keys that exist, as accessed now.",
         subcommands: &[],
         run: Run::data(count_existing),
-    },
+    }
+    .straight(EXISTS),
     Command {
         name: "type",
         arity: 2,
@@ -56,7 +60,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Tells the type of a key's value.",
         subcommands: &[],
         run: Run::data(kind),
-    },
+    }
+    .straight(Straight::telling(|present, _, reply| reply_kind(reply, present.map(|present| present.kind)))),
     Command {
         name: "unlink",
         arity: -2,
@@ -94,6 +99,14 @@ fn count_existing(context: &mut Context, reply: &mut Reply) -> Result<()> {
 
 fn kind(context: &mut Context, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    reply.simple(context.db.find(&at)?.map_or("none", |meta| meta.kind().name()));
+    let kind = context.db.find(&at)?.map(|meta| meta.kind());
+    reply_kind(reply, kind);
     Ok(())
 }
+
+fn reply_kind(reply: &mut Reply, kind: Option<Kind>) {
+    reply.simple(kind.map_or("none", Kind::name));
+}
+
+/// Of one key.
+const EXISTS: Straight = Straight::telling(|present, _, reply| reply.integer(i64::from(present.is_some())));

@@ -4,6 +4,7 @@ use crate::command::expiry::{Time, Unit};
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::parts::Parts;
+use crate::command::straight::Straight;
 use crate::command::{Command, Context, Group, Run};
 use crate::error::{Error, Result, repeated};
 use crate::resp::reply::Reply;
@@ -47,7 +48,10 @@ pub const COMMANDS: &[Command] = &[
         summary: "Tells the Unix time in seconds when a key expires.",
         subcommands: &[],
         run: Run::data(expire_time),
-    },
+    }
+    .straight(Straight::telling(|present, base_ms, reply| {
+        reply_expiry(reply, Time::EXAT, present.map(|present| present.expire_at_ms), base_ms)
+    })),
     Command {
         name: "persist",
         arity: 2,
@@ -95,7 +99,10 @@ pub const COMMANDS: &[Command] = &[
         summary: "Tells the Unix time in milliseconds when a key expires.",
         subcommands: &[],
         run: Run::data(pexpire_time),
-    },
+    }
+    .straight(Straight::telling(|present, base_ms, reply| {
+        reply_expiry(reply, Time::PXAT, present.map(|present| present.expire_at_ms), base_ms)
+    })),
     Command {
         name: "pttl",
         arity: 2,
@@ -107,7 +114,10 @@ pub const COMMANDS: &[Command] = &[
         summary: "Tells in how many milliseconds a key expires.",
         subcommands: &[],
         run: Run::data(pttl),
-    },
+    }
+    .straight(Straight::telling(|present, base_ms, reply| {
+        reply_expiry(reply, Time::PX, present.map(|present| present.expire_at_ms), base_ms)
+    })),
     Command {
         name: "ttl",
         arity: 2,
@@ -119,7 +129,10 @@ pub const COMMANDS: &[Command] = &[
         summary: "Tells in how many seconds a key expires.",
         subcommands: &[],
         run: Run::data(ttl),
-    },
+    }
+    .straight(Straight::telling(|present, base_ms, reply| {
+        reply_expiry(reply, Time::EX, present.map(|present| present.expire_at_ms), base_ms)
+    })),
 ];
 
 fn expire(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -182,20 +195,24 @@ fn pexpire_time(context: &mut Context, reply: &mut Reply) -> Result<()> {
     tell_expiry(context, Time::PXAT, reply)
 }
 
-/// -2 where there is no key, -1 where it does not expire. Seconds are rounded, half a second up.
 fn tell_expiry(context: &mut Context, time: Time, reply: &mut Reply) -> Result<()> {
     let at = context.db.at(context.arg(1))?;
-    let number = match context.db.find(&at)?.map(|meta| meta.expire_at_ms) {
+    let expiry = context.db.find(&at)?.map(|meta| meta.expire_at_ms);
+    reply_expiry(reply, time, expiry, context.db.expiry_base_ms());
+    Ok(())
+}
+
+/// -2 where there is no key, -1 where it does not expire. Seconds are rounded, half a second up.
+fn reply_expiry(reply: &mut Reply, time: Time, expiry: Option<Option<u64>>, base_ms: u64) {
+    reply.integer(match expiry {
         None => -2,
         Some(None) => -1,
         Some(Some(expire_at_ms)) => {
-            let ms = if time.absolute { expire_at_ms } else { expire_at_ms.saturating_sub(context.db.expiry_base_ms()) };
+            let ms = if time.absolute { expire_at_ms } else { expire_at_ms.saturating_sub(base_ms) };
             let number = if time.unit == Unit::Seconds { ms.saturating_add(500) / 1000 } else { ms };
             i64::try_from(number).unwrap_or(i64::MAX)
         }
-    };
-    reply.integer(number);
-    Ok(())
+    });
 }
 
 fn persist(context: &mut Context, reply: &mut Reply) -> Result<()> {

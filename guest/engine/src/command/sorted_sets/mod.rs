@@ -13,10 +13,12 @@ pub(super) use popping::{multiple, pop_multiple};
 use super::flags::Flags;
 use super::keyspec::KeySpec;
 use super::parts::Parts;
+use super::straight::Straight;
 use super::{Command, Group};
 use crate::error::{Error, Result};
 use crate::number::parse_i64;
 use crate::resp::reply::{Protocol, Reply};
+use crate::store::Direction;
 use crate::types::sorted_sets::Member;
 
 const READ: Flags = Flags::READONLY;
@@ -98,7 +100,8 @@ pub const COMMANDS: &[Command] = &[
         .with_keys(DESTINATION_AND_KEY),
     Group::SortedSet
         .row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank)
-        .naming(Parts::SECOND),
+        .naming(Parts::SECOND)
+        .straight(Straight::ranking(Direction::Forward)),
     Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem).naming(Parts::REST).straight(straight::ZREM),
     Group::SortedSet.row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
     Group::SortedSet.row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
@@ -119,7 +122,8 @@ pub const COMMANDS: &[Command] = &[
         .straight(ranges::ZREVRANGEBYSCORE),
     Group::SortedSet
         .row("zrevrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the highest score.", members::zrevrank)
-        .naming(Parts::SECOND),
+        .naming(Parts::SECOND)
+        .straight(Straight::ranking(Direction::Reverse)),
     Group::SortedSet.row("zscan", -3, READ, "2.8.0", "Iterates over members and scores in steps.", members::zscan),
     Group::SortedSet
         .row("zscore", 3, FAST_READ, "1.2.0", "Returns the score of a member.", members::zscore)

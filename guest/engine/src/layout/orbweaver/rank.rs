@@ -5,7 +5,7 @@ use crate::codec::{Flaw, Reader};
 use crate::error::{Error, Result};
 use crate::layout::ranks::RankRecords;
 use crate::layout::{Cut, RecordKey, RecordRange};
-use crate::store::KeyRange;
+use crate::store::{KeyRange, prefix_end};
 use bytes::{BufMut, Bytes, BytesMut};
 
 /// Bytes of the version, which is what comes before the place in the key of a score record.
@@ -74,10 +74,11 @@ impl RankRecords for Orbweaver {
     }
 
     fn level(&self, version: u64, level: u8, from: &[u8], to: Option<&[u8]>) -> RecordRange {
-        let keyspace = if level == 0 { self.score } else { self.rank };
-        let key = |place| if level == 0 { records::encode_sub_key(version, place) } else { encode_key(version, level, place) };
-        let all = KeyRange::prefix(&key(b""));
-        (keyspace, KeyRange { start: key(from).into(), end: to.map(|to| key(to).into()).or(all.end), ..all })
+        let (version, levels) = (version.to_be_bytes(), [level]);
+        let (keyspace, prefix) = if level == 0 { (self.score, [&version[..], b""]) } else { (self.rank, [&version[..], &levels]) };
+        let [version, level] = prefix;
+        let end = to.map_or_else(|| prefix_end(&prefix.concat()), |to| Some([version, level, to].concat()));
+        (keyspace, KeyRange { start: [version, level, from].concat(), after_start: false, end })
     }
 
     fn node(&self, version: u64, level: u8, place: &[u8]) -> RecordKey {

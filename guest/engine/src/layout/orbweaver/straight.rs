@@ -24,22 +24,23 @@ pub fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
     if kind == Kind::String {
         return Some((expire_at_ms, Under::String(rest)));
     }
-    let has_tree = flags & RANKED != 0;
-    let rest = match rest {
-        [levels, rest @ ..] if has_tree => Some(rest).filter(|_| (1..=MAX_LEVELS).contains(levels))?,
-        rest => rest,
+    let (rank_levels, rest) = if flags & RANKED == 0 {
+        (0, rest)
+    } else {
+        let (levels, rest) = rest.split_first().filter(|(levels, _)| (1..=MAX_LEVELS).contains(*levels))?;
+        (*levels, rest)
     };
     let (version, rest) = take_u64(rest)?;
     let (first, rest) = if kind == Kind::List { take_u64(rest)? } else { (0, rest) };
     let (end, rest) = take_u64(rest)?;
-    let head = Head { kind, has_tree, version, count: end.checked_sub(first)?, first };
+    let head = Head { kind, rank_levels, version, count: end.checked_sub(first)?, first };
     rest.is_empty().then_some((expire_at_ms, Under::Collection(head)))
 }
 
 /// A collection without members, which is not stored.
 #[must_use]
 pub const fn empty(kind: Kind, version: u64) -> Head {
-    Head { kind, has_tree: false, version, count: 0, first: records::FIRST_INDEX }
+    Head { kind, rank_levels: 0, version, count: 0, first: records::FIRST_INDEX }
 }
 
 /// Appends the head of a collection.
@@ -113,9 +114,9 @@ mod tests {
     fn meta((expire_at_ms, under): (Option<u64>, Under<'_>)) -> Meta {
         let body = match under {
             Under::String(value) => Body::String(Bytes::copy_from_slice(value)),
-            Under::Collection(Head { kind, version, count, first, .. }) => {
+            Under::Collection(Head { kind, rank_levels, version, count, first }) => {
                 let list = if kind == Kind::List { ListHead::Array { head: first } } else { ListHead::None };
-                Body::Collection(Collection { count, list, ..Collection::empty(kind, version) })
+                Body::Collection(Collection { count, list, rank_levels, ..Collection::empty(kind, version) })
             }
         };
         Meta { expire_at_ms, body }
@@ -132,12 +133,6 @@ mod tests {
             let record = Bytes::from([&[kind, flags], &rest[..length]].concat());
             let decoded = records::decode_meta(&record);
             match read_head(&record) {
-                Some((expire_at_ms, Under::Collection(Head { has_tree: true, version, count, .. }))) => {
-                    let meta = decoded.unwrap();
-                    let set = meta.collection().unwrap();
-                    prop_assert!(set.rank_levels > 0);
-                    prop_assert_eq!((expire_at_ms, version, count), (meta.expire_at_ms, set.version, set.count));
-                }
                 Some(read) => prop_assert_eq!(meta(read), decoded.unwrap()),
                 // It is corrupt, or has more to say.
                 None => prop_assert!(decoded.is_err() || decoded.unwrap().collection().is_some_and(|head| head.expiries.is_some() || head.is_packed)),
@@ -150,7 +145,7 @@ mod tests {
             (version, first, count) in (any::<u64>(), 0..u64::MAX / 2, 0..u64::MAX / 2),
             expire_at_ms in any::<Option<u64>>(),
         ) {
-            let head = Head { kind, has_tree: false, version, count, first: if kind == Kind::List { first } else { 0 } };
+            let head = Head { kind, rank_levels: 0, version, count, first: if kind == Kind::List { first } else { 0 } };
             let mut record = Vec::new();
             write_collection(&mut record, expire_at_ms, head);
             prop_assert_eq!(read_head(&record), Some((expire_at_ms, Under::Collection(head))));

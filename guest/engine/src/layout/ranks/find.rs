@@ -4,10 +4,10 @@
 //! same, and a host that keeps answers has it.
 
 use super::{MAX_FILL, MAX_ROOT_FILL, MISSING, Tree, WRONG_COUNT};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::{Cut, RecordRange};
 use crate::store::Direction;
-use crate::transaction::{Scan, Transaction};
+use crate::transaction::{Run, Transaction};
 use bytes::Bytes;
 use std::ops::ControlFlow;
 
@@ -20,6 +20,15 @@ struct Part {
     to: Option<Bytes>,
     /// How many members there are in between.
     count: u64,
+}
+
+/// What is looked for in a tree.
+#[derive(Clone, Copy)]
+enum Target<'t> {
+    /// A place.
+    Place(&'t [u8]),
+    /// A rank, 0 being the first.
+    Rank(u64),
 }
 
 impl Tree<'_> {
@@ -35,24 +44,27 @@ impl Tree<'_> {
         }
     }
 
+    /// The rank of a member of the set, 0 being the lowest. Also of a set without levels: for one that is [small](super::MEMBERS_BEFORE_A_TREE), all of
+    /// it is asked for in one page.
+    ///
+    /// # Errors
+    /// Store errors, corrupt records.
+    pub fn rank(&self, transaction: &mut Transaction<'_>, score: f64, member: &[u8]) -> Result<u64> {
+        self.before(transaction, &self.records.place(score, member))
+    }
+
     /// How many members stand before a place.
     fn before(&self, transaction: &mut Transaction<'_>, place: &[u8]) -> Result<u64> {
         let (mut before, mut part) = (0, self.whole());
         for level in (1..=self.set.rank_levels).rev() {
-            part = self.descend(transaction, level, &part, &mut before, |_, next| next >= place)?;
+            part = self.descend(transaction, level, &part, &mut before, Target::Place(place))?;
         }
-        let (_, here) = self.records.level(self.set.version, 0, place, None);
-        let mut members = self.scan(0, &part);
-        transaction.each_run::<Error>(&mut members, |run| {
-            for (key, _) in run {
-                if key >= here.start.as_slice() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                before = before.saturating_add(1);
-            }
-            Ok(ControlFlow::Continue(()))
+        self.each_run(transaction, 0, &part, &mut |run, places_at| {
+            let passed = run.take_before(|key| stands_before(key, places_at, place));
+            before = before.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX));
+            Ok(if run.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        if before > self.set.count {
+        if before > self.set.count && self.set.rank_levels > 0 {
             return Err(self.damaged(1, &part.from, WRONG_COUNT));
         }
         Ok(before)
@@ -65,37 +77,33 @@ impl Tree<'_> {
     pub fn at_rank(&self, transaction: &mut Transaction<'_>, rank: u64) -> Result<(RecordRange, u64)> {
         let (mut before, mut part) = (0, self.whole());
         for level in (1..=self.set.rank_levels).rev() {
-            part = self.descend(transaction, level, &part, &mut before, |through, _| through > rank)?;
+            part = self.descend(transaction, level, &part, &mut before, Target::Rank(rank))?;
         }
         let left = rank.checked_sub(before).filter(|left| *left < part.count);
         let left = left.ok_or_else(|| self.damaged(1, &part.from, WRONG_COUNT))?;
         Ok((self.records.level(self.set.version, 0, &part.from, None), left))
     }
 
-    /// Walks over the nodes of a level within a part of it, and counts in `before` the members that those have which are passed. Where it
-    /// stops is the last node, or the one at which `is_it` says so, which is told how many members there are up to its end, and the place of
-    /// the next node. Returns what that node counts.
-    fn descend(
-        &self,
-        transaction: &mut Transaction<'_>,
-        level: u8,
-        part: &Part,
-        before: &mut u64,
-        is_it: impl Fn(u64, &[u8]) -> bool,
-    ) -> Result<Part> {
-        let mut nodes = self.scan(level, part);
+    /// Walks over the nodes of a level within a part of it up to the last one that begins before a place, or to the one that counts the member of a
+    /// rank, and counts in `before` the members that those have which are passed. Returns what that node counts.
+    fn descend(&self, transaction: &mut Transaction<'_>, level: u8, part: &Part, before: &mut u64, target: Target<'_>) -> Result<Part> {
         let (mut found, mut to) = (None::<(Bytes, u64)>, None);
-        transaction.each_run::<Error>(&mut nodes, |run| {
+        self.each_run(transaction, level, part, &mut |run, places_at| {
             let mut last = found.as_ref().map(|(place, count)| (place.as_ref(), *count));
             let mut next = None;
-            for (key, value) in run {
+            // Where the target is a place, how many of them begin before it: those are counted without a look at where they begin.
+            let (passed, rank) = match target {
+                Target::Place(place) => (run.clone().take_before(|key| stands_before(key, places_at, place)), u64::MAX),
+                Target::Rank(rank) => (usize::MAX, rank),
+            };
+            for (position, (key, value)) in run.enumerate() {
                 let node = self.records.decode(level, key, value)?;
                 match last {
                     None if node.0 != part.from => return Err(self.damaged(level, &part.from, MISSING)),
                     None => {}
                     Some((_, count)) => {
                         let through = before.saturating_add(count);
-                        if is_it(through, node.0) {
+                        if position >= passed || through > rank {
                             next = Some(Bytes::copy_from_slice(node.0));
                             break;
                         }
@@ -117,11 +125,24 @@ impl Tree<'_> {
         Part { from: Bytes::new(), to: None, count: self.set.count }
     }
 
-    /// A scan of a part of a level, all of it in one page where nodes have no more than they should.
-    fn scan(&self, level: u8, Part { from, to, .. }: &Part) -> Scan {
-        let (keyspace, range) = self.records.level(self.set.version, level, from, to.as_deref());
+    /// Hands the records of a part of a level to `visit`, all of them in one run where nodes have no more than they should, and where in each of their
+    /// keys the place begins.
+    fn each_run(
+        &self,
+        transaction: &mut Transaction<'_>,
+        level: u8,
+        Part { from, to, .. }: &Part,
+        visit: &mut dyn FnMut(&mut Run<'_>, usize) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let records = self.records.level(self.set.version, level, from, to.as_deref());
+        let places_at = records.1.start.len().saturating_sub(from.len());
         let most = if level == self.set.rank_levels { MAX_ROOT_FILL } else { MAX_FILL };
         let expected = usize::try_from(self.fanout.saturating_mul(most)).unwrap_or(usize::MAX);
-        Scan::new(keyspace, range, Direction::Forward, expected)
+        transaction.each_run_of(records, Direction::Forward, expected, &mut |run| visit(run, places_at))
     }
+}
+
+/// Whether the place in the key of a record comes before another one.
+fn stands_before(key: &[u8], places_at: usize, place: &[u8]) -> bool {
+    key.get(places_at..).is_some_and(|at| at < place)
 }

@@ -94,14 +94,25 @@ impl<'l> Tree<'l> {
     /// The tree of a set, which has no level yet where the set is small; `None` in layouts without trees, and for other kinds.
     #[must_use]
     pub fn of(layout: &'l dyn Layout, set: Collection) -> Option<Self> {
-        let records = layout.rank_records().filter(|_| set.kind == Kind::SortedSet)?;
-        Some(Self { records, set, fanout: FANOUT })
+        layout.rank_records().filter(|_| set.kind == Kind::SortedSet).map(|records| Self::on(records, set))
+    }
+
+    /// The tree of a sorted set with these records.
+    #[must_use]
+    pub const fn on(records: &'l dyn RankRecords, set: Collection) -> Self {
+        Self { records, set, fanout: FANOUT }
     }
 
     /// As [`Tree::of`], but `None` as well where there is no level.
     #[must_use]
     pub fn grown(layout: &'l dyn Layout, set: Collection) -> Option<Self> {
         Self::of(layout, set).filter(|tree| tree.set.rank_levels > 0)
+    }
+
+    /// Whether it tells a rank by few records: it has a level, or the set is small.
+    #[must_use]
+    pub const fn tells_ranks(&self) -> bool {
+        self.set.rank_levels > 0 || self.set.count <= MEMBERS_BEFORE_A_TREE
     }
 
     /// How many members a node of a level should count.

@@ -1,7 +1,7 @@
 //! What is under the keys of a group, and what its members are, as the calls so far have left them.
 
 use super::plan::{Plan, Step};
-use crate::command::straight::{Fate, On};
+use crate::command::straight::{Fate, On, Present};
 use crate::db::Versions;
 use crate::error::{Result, texts};
 use crate::layout::Kind;
@@ -9,6 +9,8 @@ use crate::layout::expiry::ExpiryRules;
 use crate::layout::lists::End;
 use crate::layout::ranks::MEMBERS_BEFORE_A_TREE;
 use crate::layout::straight::{self as records, Head, Under, Value};
+use crate::number::parse_i64;
+use crate::types::lists;
 
 /// What is under a key.
 pub struct Held<'v> {
@@ -97,21 +99,23 @@ impl<'v> Held<'v> {
     /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, and it does not concern a tree of ranks.
     /// What it will do is noted for [`Held::loses_simply`].
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
-        let kind = step.straight.kind();
-        let (is_right, has_tree, count) = match &self.body {
-            Body::Nothing => (true, false, 0),
-            Body::String(_) => (kind == Kind::String, false, 0),
-            Body::Collection(head) => (head.kind == kind, head.has_tree, head.count),
+        let Some(kind) = step.straight.kind() else { return true };
+        let (is_right, rank_levels, count) = match &self.body {
+            Body::Nothing => (true, 0, 0),
+            Body::String(_) => (kind == Kind::String, 0, 0),
+            Body::Collection(head) => (head.kind == kind, head.rank_levels, head.count),
         };
-        if let (On::Shown { is_near, .. }, Body::Collection(head)) = (step.straight.on, &self.body)
-            && is_right
-            && !is_near(&step.call.args, head)
-        {
+        let is_far = match (step.straight.on, &self.body) {
+            (On::Shown { is_near, .. }, Body::Collection(head)) => is_right && !is_near(&step.call.args, head),
+            (On::Rank(_), Body::Collection(_)) => rank_levels == 0 && count > MEMBERS_BEFORE_A_TREE,
+            _ => false,
+        };
+        if is_far {
             return false;
         }
         let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
         let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
-        let may_have_a_tree = kind == Kind::SortedSet && (has_tree || may_get_a_tree);
+        let may_have_a_tree = kind == Kind::SortedSet && (rank_levels > 0 || may_get_a_tree);
         if step.writes {
             let times = u64::try_from(step.times).unwrap_or(u64::MAX);
             let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
@@ -119,7 +123,7 @@ impl<'v> Held<'v> {
             match step.straight.on {
                 On::Push(end) => self.to_do.pushes_at.add(end),
                 On::Pop(end) => self.to_do.pops_at.add(end),
-                On::String { .. } | On::Member { .. } | On::Count(_) | On::Shown { .. } => {}
+                _ => {}
             }
         }
         is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind
@@ -141,6 +145,23 @@ impl<'v> Held<'v> {
         let behind = count.checked_sub(rank)?.checked_sub(1)?;
         self.planned_pops += 1;
         Some(first.saturating_add(if end == End::Head { rank } else { behind }))
+    }
+
+    /// The index of the element at a position of the list, as a command has it; `None` where there is none, or where that is no position.
+    pub fn shown_at(&self, position: &[u8]) -> Option<u64> {
+        let &Head { first, count, .. } = self.head()?;
+        Some(first.saturating_add(lists::rank(parse_i64(position)?, count)?))
+    }
+
+    /// What a call tells of the key.
+    pub fn present(&self) -> Option<Present> {
+        let kind = match &self.body {
+            Body::Nothing => None,
+            Body::String(_) => Some(Kind::String),
+            // Its last member may have gone.
+            Body::Collection(head) => Some(head.kind).filter(|_| head.count > 0 || !self.has_other_head),
+        };
+        kind.map(|kind| Present { kind, expire_at_ms: self.expire_at_ms })
     }
 
     /// Whether the record of the head is as the store has it.

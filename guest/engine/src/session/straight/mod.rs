@@ -78,16 +78,16 @@ impl Engine {
         let rules = layout.expiry_rules();
         let now_ms = rules.clock(now_ms);
         let mut held = hold(&found, keys, &plan, rules, now_ms)?;
-        let (mut members, mut popped, mut parts) = (Few::new(), Few::new(), None);
+        let (mut members, mut elements, mut parts) = (Few::new(), Few::new(), None);
         if are_straight(&mut held, keys, &plan, &transaction) {
             if plan.has_members {
                 members = plan.find_members(&transaction);
             }
-            if plan.has_pops {
-                popped = plan.find_popped(&transaction, &mut held);
+            if plan.has_elements {
+                elements = plan.find_elements(&transaction, &mut held);
             }
-            parts = if plan.has_members || plan.has_pops {
-                read_parts(keyspaces.parts, &mut transaction, &members, &popped, &held, &mut found_parts)?
+            parts = if plan.has_members || plan.has_elements {
+                read_parts(keyspaces.parts, &mut transaction, &members, &elements, &held, &mut found_parts)?
             } else {
                 Some(Parts::default())
             };
@@ -104,11 +104,12 @@ impl Engine {
             let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
             return Ok(Attempt::NotStraight(Some(transaction.park(keyspaces.heads, keys, found)?)));
         };
-        let mut state = State { held, parts, elements: Vec::new(), popped: 0, keyspaces, now_ms };
+        let (base_ms, ranks) = (rules.base_ms(now_ms), layout.rank_records());
+        let mut state = State { held, parts, pushed: Vec::new(), popped: 0, keyspaces, now_ms, base_ms, ranks };
         let (ops, bytes) = state.run_all(&plan, &mut transaction, versions, server, done, reply)?;
         if plan.writes {
             transaction.expect_changes(ops, bytes);
-            state.put(&mut transaction, &members, &popped)?;
+            state.put(&mut transaction, &members, &elements)?;
         }
         self.memory = Some(transaction.commit_and_recycle()?);
         Ok(Attempt::Done)

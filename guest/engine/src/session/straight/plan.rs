@@ -1,8 +1,8 @@
-//! What a group that may go straight consists of: its calls, their keys, the members that they name, and the elements that they pop.
+//! What a group that may go straight consists of: its calls, their keys, the members that they name, and the elements that they pop or show.
 
 use super::held::Held;
 use crate::arena;
-use crate::command::straight::{On, Straight, arg};
+use crate::command::straight::{On, Straight, arg, last};
 use crate::command::{Command, Run, Ways};
 use crate::distinct::{Distinct, are_same};
 use crate::few::Few;
@@ -37,11 +37,11 @@ pub struct Plan<'j> {
     pub has_collections: bool,
     /// Some of them name fields or members.
     pub has_members: bool,
-    /// Some of them take elements from lists.
-    pub has_pops: bool,
+    /// Some of them take elements from lists, or show one.
+    pub has_elements: bool,
     /// Some of them take members or elements away.
     pub has_removals: bool,
-    /// Some of them show collections.
+    /// Some of them [show](Straight::shows) what the store has.
     pub has_shows: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
@@ -57,8 +57,8 @@ pub struct Step<'j> {
     pub key: usize,
     /// How many bytes its arguments have.
     bytes: usize,
-    /// The number of the member that it names, once members are known; any for a call that names none.
-    pub member: usize,
+    /// The number of the member that it names, or of the element that it shows, once these are known; any for a call that does neither.
+    pub part: usize,
 }
 
 /// What calls of a command do.
@@ -76,21 +76,21 @@ impl<'j> Step<'j> {
     /// How many changes each of its calls makes, at most.
     pub const fn most_ops(&self) -> usize {
         match self.straight.kind() {
-            Kind::String => 1,
-            Kind::Hash | Kind::List | Kind::Set => 2,
-            Kind::SortedSet => 3,
+            None | Some(Kind::String) => 1,
+            Some(Kind::Hash | Kind::List | Kind::Set) => 2,
+            Some(Kind::SortedSet) => 3,
         }
     }
 
     /// How many bytes these have, about: a sorted set's member is in three of its keys.
     pub const fn most_bytes(&self) -> usize {
-        let times = if matches!(self.straight.kind(), Kind::SortedSet) { 3 } else { 1 };
+        let times = if matches!(self.straight.kind(), Some(Kind::SortedSet)) { 3 } else { 1 };
         self.bytes.saturating_mul(times).saturating_add(MOST_AROUND * self.most_ops())
     }
 
     /// The field or the member that it names.
     pub fn name(&self) -> Option<&'j [u8]> {
-        if let On::Member { name, .. } = self.straight.on { Some(arg(&self.call.args, name)) } else { None }
+        self.straight.name().map(|name| arg(&self.call.args, name).as_ref())
     }
 }
 
@@ -107,7 +107,7 @@ impl<'j> Plan<'j> {
             may_be_waited_for: false,
             has_collections: false,
             has_members: false,
-            has_pops: false,
+            has_elements: false,
             has_removals: false,
             has_shows: false,
             longest: 0,
@@ -126,7 +126,7 @@ impl<'j> Plan<'j> {
             };
             let name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
-            let member = if let On::Member { name, .. } = straight.on { arg(&call.args, name).len() } else { 0 };
+            let member = straight.name().map_or(0, |name| arg(&call.args, name).len());
             if name.len().max(member) > MOST_NAME_BYTES {
                 return None;
             }
@@ -141,7 +141,7 @@ impl<'j> Plan<'j> {
             if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
                 plan.keys.push(key);
             }
-            plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, member: 0 });
+            plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, part: 0 });
         }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
@@ -158,12 +158,12 @@ impl<'j> Plan<'j> {
         let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
         self.writes |= writes;
         self.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });
-        self.may_be_waited_for |= writes && !straight.removes() && matches!(kind, Kind::List | Kind::SortedSet);
-        self.has_collections |= kind != Kind::String;
-        self.has_members |= matches!(straight.on, On::Member { .. });
-        self.has_pops |= matches!(straight.on, On::Pop(_));
+        self.may_be_waited_for |= writes && !straight.removes() && matches!(kind, Some(Kind::List | Kind::SortedSet));
+        self.has_collections |= kind.is_some_and(|kind| kind != Kind::String);
+        self.has_members |= straight.name().is_some();
+        self.has_elements |= matches!(straight.on, On::Pop(_) | On::Element);
         self.has_removals |= straight.removes();
-        self.has_shows |= matches!(straight.on, On::Shown { .. });
+        self.has_shows |= straight.shows();
         // What is shown is what the store has.
         (!self.writes || !self.has_shows).then_some(Doing { command: call.command, straight, writes })
     }
@@ -246,8 +246,8 @@ fn position(writes: bool, key: usize, transaction: &Transaction<'_>) -> usize {
 
 /// A field or a member that calls of a group name: the position of the key, and the name.
 pub type Member<'j> = (u32, &'j [u8]);
-/// An element that calls of a group pop: the position of the key, and the index.
-pub type Popped = (u32, u64);
+/// An element that calls of a group pop or show: the position of the key, and the index.
+pub type ElementAt = (u32, u64);
 
 impl<'j> Plan<'j> {
     /// The members that the calls name, each once; tells the calls their numbers.
@@ -257,23 +257,29 @@ impl<'j> Plan<'j> {
         for step in &mut self.steps {
             if let Some(name) = step.name() {
                 let position = position(self.writes, step.key, transaction);
-                step.member = members.position_of(u32::try_from(position).unwrap_or(u32::MAX), name);
+                step.part = members.position_of(u32::try_from(position).unwrap_or(u32::MAX), name);
             }
         }
         members.into_list()
     }
 
-    /// The elements that the calls pop, in their order.
+    /// The elements that the calls pop or show, in their order; tells those that show one its number.
     #[inline(never)]
-    pub fn find_popped(&self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Few<Popped> {
-        let mut popped = Few::new();
-        for step in &self.steps {
-            let On::Pop(end) = step.straight.on else { continue };
-            let position = self.position(step, transaction);
+    pub fn find_elements(&mut self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Few<ElementAt> {
+        let mut elements = Few::new();
+        for step in &mut self.steps {
+            let position = position(self.writes, step.key, transaction);
             let Some(list) = held.get_mut(position) else { continue };
             let position = u32::try_from(position).unwrap_or(u32::MAX);
-            popped.extend((0..step.times).map_while(|_| list.next_popped(end)).map(|index| (position, index)));
+            match step.straight.on {
+                On::Pop(end) => elements.extend((0..step.times).map_while(|_| list.next_popped(end)).map(|index| (position, index))),
+                On::Element => {
+                    step.part = elements.len();
+                    elements.extend(list.shown_at(last(&step.call.args)).map(|index| (position, index)));
+                }
+                _ => {}
+            }
         }
-        popped
+        elements
     }
 }

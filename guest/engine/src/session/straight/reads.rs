@@ -1,7 +1,7 @@
-//! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops.
+//! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops or shows.
 
 use super::held::{Held, Part, head_at};
-use super::plan::{Member, Plan, Popped, ends};
+use super::plan::{ElementAt, Member, Plan, ends};
 use crate::arena;
 use crate::error::Result;
 use crate::few::Few;
@@ -15,8 +15,8 @@ use crate::transaction::{Found, Transaction};
 pub struct Parts<'v> {
     /// Of the members that calls name, in the order of their numbers.
     pub members: Few<Part<'v>>,
-    /// The elements that calls pop, in their order.
-    pub popped: Few<&'v [u8]>,
+    /// The elements that calls pop or show, in their order.
+    pub elements: Few<&'v [u8]>,
 }
 
 /// Reads what is under the keys of a group. Returns how many keys these are, too.
@@ -50,22 +50,22 @@ pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transac
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
 }
 
-/// Reads the members that the calls of a group name, and the elements that they pop; `None` where they cannot go straight. `found` is where their records
+/// Reads the members that the calls of a group name, and the elements that they pop or show; `None` where they cannot go straight. `found` is where their records
 /// are kept.
 #[inline(never)]
 pub fn read_parts<'v>(
     keyspace: Keyspace,
     transaction: &mut Transaction<'_>,
     members: &[Member<'_>],
-    popped: &[Popped],
+    elements: &[ElementAt],
     held: &[Held<'_>],
     found: &'v mut Option<Found>,
 ) -> Result<Option<Parts<'v>>> {
     let head = |position: u32| head_at(held, position);
     let in_collections = || members.iter().filter_map(|&(position, name)| head(position).map(|head| (head, name)));
-    let indexes = || popped.iter().filter_map(|&(position, index)| Some((head(position)?, records::index(index))));
+    let indexes = || elements.iter().filter_map(|&(position, index)| Some((head(position)?, records::index(index))));
     let element_bytes = PREFIX_BYTES + size_of::<u64>();
-    let length = members.iter().map(|(_, name)| PREFIX_BYTES + name.len()).sum::<usize>() + popped.len() * element_bytes;
+    let length = members.iter().map(|(_, name)| PREFIX_BYTES + name.len()).sum::<usize>() + elements.len() * element_bytes;
     let bytes = arena::bytes(length, |bytes| {
         for (head, name) in in_collections() {
             bytes.extend_from_slice(&records::prefix(head.version));
@@ -79,10 +79,10 @@ pub fn read_parts<'v>(
     let lengths = in_collections().map(|(_, name)| PREFIX_BYTES + name.len()).chain(indexes().map(|_| element_bytes));
     let ends = ends(lengths);
     let mut parts: Few<Part<'_>> = Few::with_capacity(members.len());
-    let mut elements = Few::with_capacity(popped.len());
+    let mut found_elements = Few::with_capacity(elements.len());
     if ends.is_empty() {
         parts.extend(members.iter().map(|_| Part::default()));
-        return Ok(Some(Parts { members: parts, popped: elements }));
+        return Ok(Some(Parts { members: parts, elements: found_elements }));
     }
     let mut are_known = true;
     let mut next = members.iter().map(|&(position, _)| head(position));
@@ -100,8 +100,8 @@ pub fn read_parts<'v>(
             return;
         }
         are_known &= record.is_some();
-        elements.extend(record);
+        found_elements.extend(record);
     })?;
     parts.extend(next.map(|_| Part::default()));
-    Ok(are_known.then_some(Parts { members: parts, popped: elements }))
+    Ok(are_known.then_some(Parts { members: parts, elements: found_elements }))
 }

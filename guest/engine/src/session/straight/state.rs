@@ -1,21 +1,25 @@
 //! A group that goes straight while its calls run: what they have been told, and what is to be put of what they have left.
 
 use super::held::{Body, Held, head_at};
-use super::plan::{Member, Plan, Popped, Step};
+use super::plan::{ElementAt, Member, Plan, Step};
 use super::reads::Parts;
+use crate::command::options::integer;
 use crate::command::reply_value;
 use crate::command::straight::{Fate, On, last};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::few::Few;
-use crate::layout::Kind;
 use crate::layout::lists::{End, pushed};
+use crate::layout::ranks::{RankRecords, Tree};
 use crate::layout::straight::{self as records, CollectionReader, Head, Keyspaces, Value};
+use crate::layout::{Collection, Kind};
 use crate::resp::reply::Reply;
 use crate::session::Server;
 use crate::session::run::{Done, Pending, Product};
 use crate::store::StoreError;
 use crate::transaction::Transaction;
+use crate::types::lists;
+use crate::types::sorted_sets::ranks::counted_from;
 
 /// An element to put: the position of the list's key, the index, and the element.
 type Element<'j> = (u32, u64, &'j [u8]);
@@ -25,13 +29,17 @@ pub struct State<'v> {
     pub held: Few<Held<'v>>,
     pub parts: Parts<'v>,
     /// What calls push.
-    pub elements: Vec<Element<'v>>,
+    pub pushed: Vec<Element<'v>>,
     /// How many elements they have popped so far.
     pub popped: usize,
     /// Where records are.
     pub keyspaces: Keyspaces,
     /// The time by which fields expire.
     pub now_ms: u64,
+    /// What times to live count from.
+    pub base_ms: u64,
+    /// The records of trees that tell ranks.
+    pub ranks: Option<&'v dyn RankRecords>,
 }
 
 impl<'v> State<'v> {
@@ -99,7 +107,7 @@ impl<'v> State<'v> {
                 (held.body, held.is_touched) = (Body::String(new), true);
             }
             On::Member { kind, act, .. } => {
-                let Some(part) = self.parts.members.get_mut(step.member) else { return Err(StoreError::ReadOnly.into()) };
+                let Some(part) = self.parts.members.get_mut(step.part) else { return Err(StoreError::ReadOnly.into()) };
                 let new = match act.on(args, part.value, reply)? {
                     Fate::Stays => return Ok(()),
                     Fate::Becomes(new) => Some(new),
@@ -117,14 +125,14 @@ impl<'v> State<'v> {
                 (head.first, head.count) = (first, head.count.saturating_add(1));
                 reply.length(head.count);
                 (held.is_touched, held.has_other_head) = (true, true);
-                self.elements.push((u32::try_from(position).unwrap_or(u32::MAX), index, last(args)));
+                self.pushed.push((u32::try_from(position).unwrap_or(u32::MAX), index, last(args)));
             }
             On::Pop(end) => {
                 let Some(head) = held.head_mut().filter(|head| head.count > 0) else {
                     reply_value(reply, None);
                     return Ok(());
                 };
-                let Some(element) = self.parts.popped.get(self.popped) else { return Err(StoreError::ReadOnly.into()) };
+                let Some(element) = self.parts.elements.get(self.popped) else { return Err(StoreError::ReadOnly.into()) };
                 reply_value(reply, Some(element));
                 head.count -= 1;
                 if end == End::Head {
@@ -134,6 +142,25 @@ impl<'v> State<'v> {
                 (held.is_touched, held.has_other_head) = (true, true);
             }
             On::Count(_) => reply.length(held.head().map_or(0, |head| head.count)),
+            On::Key(tell) => tell(held.present(), self.base_ms, reply),
+            On::Element => {
+                let Some(list) = held.head().filter(|list| list.count > 0) else {
+                    reply_value(reply, None);
+                    return Ok(());
+                };
+                let is_there = lists::rank(integer(last(args))?, list.count).is_some();
+                reply_value(reply, self.parts.elements.get(step.part).copied().filter(|_| is_there));
+            }
+            On::Rank(direction) => {
+                let score = self.parts.members.get(step.part).and_then(|part| part.value?.score());
+                let (Some(set), Some(score), Some(ranks)) = (held.head(), score, self.ranks) else {
+                    reply.null();
+                    return Ok(());
+                };
+                let set = Collection { count: set.count, rank_levels: set.rank_levels, ..Collection::empty(set.kind, set.version) };
+                let rank = Tree::on(ranks, set).rank(transaction, score, last(args))?;
+                reply.length(counted_from(direction, rank, set.count));
+            }
             On::Shown { show, .. } => {
                 let Self { keyspaces, now_ms, .. } = *self;
                 return show(args, held.head(), &mut CollectionReader { transaction, keyspaces, now_ms }, reply);
@@ -144,7 +171,7 @@ impl<'v> State<'v> {
 
     /// Puts what has changed.
     #[inline(never)]
-    pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], popped: &[Popped]) -> Result<()> {
+    pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], popped: &[ElementAt]) -> Result<()> {
         let Keyspaces { heads, parts, scores, .. } = self.keyspaces;
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
@@ -189,7 +216,7 @@ impl<'v> State<'v> {
             let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
             transaction.delete_straight(parts, [&records::prefix(version), &records::index(index)])?;
         }
-        for &(position, index, element) in &self.elements {
+        for &(position, index, element) in &self.pushed {
             let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
             let key = [records::prefix(version), records::index(index)];
             transaction.put_straight(parts, [key.as_flattened()], |record| record.extend_from_slice(element))?;

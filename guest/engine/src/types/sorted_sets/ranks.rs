@@ -1,9 +1,9 @@
 //! Ranks: at which position of the score index a member is, and which one is at a position.
 //!
 //! A large set has a tree that tells it ([`crate::layout::ranks`]), and is kept right here as members come and go. The score index of a
-//! small one has no positions to jump to: a rank is found by walking the index from the nearer end, so it costs as many records as
-//! there are between that end and the member; counting a range costs the records in it. That is so in all sets where the layout has no
-//! trees.
+//! small one has no positions to jump to: it is read whole, in one page, in which the member is looked for. Where the layout has no trees, a rank is
+//! found by walking the index from the nearer end, so it costs as many records as there are between that end and the member. Counting a
+//! range in a set without a tree costs the records in it.
 
 use super::expected;
 use crate::db::Db;
@@ -30,9 +30,9 @@ const FEW: u64 = 32;
 /// # Errors
 /// Store errors, corrupt records.
 pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, direction: Direction) -> Result<u64> {
-    if let Some(tree) = Tree::grown(db.layout, set) {
-        let rank = tree.position(db.transaction, &Cut::BeforeMember(score, member.clone()), false)?;
-        return Ok(if direction == Direction::Forward { rank } else { opposite(set, rank) });
+    if let Some(tree) = Tree::of(db.layout, set).filter(Tree::tells_ranks) {
+        let rank = tree.rank(db.transaction, score, member)?;
+        return Ok(counted_from(direction, rank, set.count));
     }
     let below = db.layout.scores(at, &set, &Cut::Edge, &Cut::BeforeMember(score, member.clone()));
     let above = db.layout.scores(at, &set, &Cut::BehindMember(score, member.clone()), &Cut::Edge);
@@ -49,7 +49,7 @@ pub fn of(db: &mut Db, at: &KeyAt, set: Collection, member: &Bytes, score: f64, 
             steps += 1;
             continue;
         };
-        return Ok(if arrived == direction { steps } else { opposite(set, steps) });
+        return Ok(if arrived == direction { steps } else { opposite(set.count, steps) });
     }
 }
 
@@ -78,7 +78,7 @@ pub fn count(db: &mut Db, at: &KeyAt, set: Collection, from: &Cut, to: &Cut) -> 
 /// Store errors, corrupt records.
 pub fn seek(db: &mut Db, at: &KeyAt, set: Collection, rank: u64, direction: Direction, wanted: u64) -> Result<Walk> {
     let all = db.layout.scores(at, &set, &Cut::Edge, &Cut::Edge);
-    let (backwards, steps) = (reversed(direction), opposite(set, rank));
+    let (backwards, steps) = (reversed(direction), opposite(set.count, rank));
     let tree = Tree::grown(db.layout, set).filter(|_| rank.min(steps) > WALKED);
     let (mut walk, steps) = match (tree, direction) {
         (Some(tree), Direction::Forward) => {
@@ -190,9 +190,15 @@ fn skip(db: &mut Db, walk: &mut Walk, steps: u64) -> Result<Skipped> {
     Ok(skipped)
 }
 
+/// A rank among `count` members, 0 being the lowest, counted in `direction`.
+#[must_use]
+pub fn counted_from(direction: Direction, rank: u64, count: u64) -> u64 {
+    if direction == Direction::Forward { rank } else { opposite(count, rank) }
+}
+
 /// The same rank, counted from the other end.
-fn opposite(set: Collection, rank: u64) -> u64 {
-    set.count.saturating_sub(rank).saturating_sub(1)
+fn opposite(count: u64, rank: u64) -> u64 {
+    count.saturating_sub(rank).saturating_sub(1)
 }
 
 fn reversed(direction: Direction) -> Direction {
