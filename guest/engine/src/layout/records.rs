@@ -2,7 +2,7 @@
 
 use super::{RecordKey, RecordRange, ordered_score};
 use crate::error::Result;
-use crate::store::{Direction, Keyspace, Piece, PieceSink, Pieces};
+use crate::store::{Chunks, Direction, Keyspace, Lying, PieceSink, Pieces};
 use crate::transaction::{Run, Scan, Transaction};
 use arrayvec::ArrayVec;
 use bytes::Bytes;
@@ -343,12 +343,20 @@ impl<'l, T> Lot<'l, '_, T> {
     }
 }
 
+/// Strings up to this are copied with what lies behind them, in one loop.
+const SHORT: usize = 32;
+/// And up to this in another one.
+const LONG: usize = 128;
+
 /// Stored records of a [`Form`]: what can be handed over without a look at anything else.
 #[derive(Debug)]
 pub struct Stored<'r> {
     pieces: Pieces<'r>,
     form: Form,
+    /// How many may be taken.
     most: usize,
+    /// How many have been.
+    taken: usize,
 }
 
 /// What such a record is. Those that are not of the form are not taken.
@@ -371,13 +379,13 @@ impl<'r> Stored<'r> {
         while pieces.bytes_of(most) > MOST_LYING_BYTES {
             most /= 2;
         }
-        (most > 0).then(|| Self { pieces: pieces.clone(), form, most })
+        (most > 0).then(|| Self { pieces: pieces.clone(), form, most, taken: 0 })
     }
 
     /// How many may be taken at most.
     #[must_use]
     pub const fn most(&self) -> usize {
-        self.most
+        self.most.saturating_sub(self.taken)
     }
 
     /// How many bytes the strings have that are in these, at most. (Fewer than they have only beside records of another form, which are not
@@ -389,22 +397,20 @@ impl<'r> Stored<'r> {
             Form::Field => 9,
             Form::ScoredMember | Form::Element(_) => 16,
         };
-        self.pieces.bytes_of(self.most).saturating_sub(self.most * others)
+        self.pieces.bytes_of(self.most()).saturating_sub(self.most() * others)
     }
 
-    /// Puts members or elements to `sink`, as long as it takes them. Returns how many it has taken. Of elements only the first call takes any.
+    /// Puts members or elements to `sink`, as long as it takes them. Returns how many it has taken.
     #[inline]
     pub fn take_strings(&mut self, sink: &mut impl PieceSink) -> usize {
         match self.form {
-            Form::Member => self.take(sink, |_, key, value| value.is_empty().then(|| [key.behind::<8>()])),
-            Form::ScoredMember => self.take(sink, |_, key, value| {
-                let (&[_, _, _, _, _, _, _, _, score @ ..], member) = key.split::<16>()?;
-                (value.is_empty() && ordered_score::is_one(u64::from_be_bytes(score))).then_some([member])
+            Form::Member => self.take_behind(sink, |lying, _: &[u8; 8]| lying.value_bytes() == 0),
+            Form::ScoredMember => self.take_behind(sink, |lying, &[_, _, _, _, _, _, _, _, ref score @ ..]: &[u8; 16]| {
+                lying.value_bytes() == 0 && ordered_score::is_one(u64::from_be_bytes(*score))
             }),
-            Form::Element(first) => self.take(sink, |before, key, element| {
-                let (&[_, _, _, _, _, _, _, _, index @ ..], behind) = key.split::<16>()?;
-                let is_next = u64::from_be_bytes(index).wrapping_sub(first) == before as u64;
-                (is_next && behind.is_empty()).then_some([element])
+            Form::Element(first) => self.take_behind(sink, |lying, &[_, _, _, _, _, _, _, _, ref index @ ..]: &[u8; 16]| {
+                let is_next = u64::from_be_bytes(*index).wrapping_sub(first) == lying.before as u64;
+                is_next && lying.key_bytes() == 16
             }),
             Form::Field => 0,
         }
@@ -414,46 +420,116 @@ impl<'r> Stored<'r> {
     #[inline]
     pub fn take_fields(&mut self, with_names: bool, sink: &mut impl PieceSink) -> usize {
         match (self.form, with_names) {
-            (Form::Field, true) => self.take(sink, |_, key, value| {
-                let ([0], value) = value.split()? else { return None };
-                Some([key.behind::<8>(), value])
+            (Form::Field, true) => self.in_turns(|fields| {
+                fields.pairs::<SHORT, SHORT>(sink);
+                fields.pairs::<SHORT, LONG>(sink);
+                fields.pairs::<LONG, LONG>(sink);
+                fields.take(1, |bytes, lying| split_field(bytes, lying).is_some_and(|field| sink.put_any(field)));
             }),
-            (Form::Field, false) => self.take(sink, |_, key, value| {
-                let ([0], value) = value.split().filter(|_| key.len() >= 8)? else { return None };
-                Some([value])
+            (Form::Field, false) => self.in_turns(|fields| {
+                fields.values::<SHORT>(sink);
+                fields.values::<LONG>(sink);
+                fields.take(1, |bytes, lying| split_field(bytes, lying).is_some_and(|[_, value]| sink.put_any([value])));
             }),
             _ => 0,
         }
     }
 
-    /// Puts what `strings` finds in each record to `sink`; it is told how many were taken before. A function for each form: the loop of each
-    /// has all registers.
-    #[inline(never)]
-    fn take<const N: usize>(
-        &mut self,
-        sink: &mut impl PieceSink,
-        strings: impl for<'p> Fn(usize, Piece<'p>, Piece<'p>) -> Option<[Piece<'p>; N]>,
-    ) -> usize {
-        let (mut taken, most) = (0, self.most);
-        // What it counts is in a register then, not in its place in memory.
-        let mut own = std::mem::take(sink);
-        while taken < most {
-            let some = self
-                .pieces
-                .take_lying(most - taken, |before, key, value| strings(taken + before, key, value).is_some_and(|strings| own.put(strings)));
-            taken += some;
-            let one = self.pieces.take_lying(most.saturating_sub(taken).min(1), |_, key, value| {
-                strings(taken, key, value).is_some_and(|strings| own.put_any(strings))
+    /// Puts what follows the first `KEY` bytes of each record to `sink`, as long as it takes that and the record is of the form.
+    fn take_behind<const KEY: usize>(&mut self, sink: &mut impl PieceSink, is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool + Copy) -> usize {
+        self.in_turns(|records| {
+            records.behind::<KEY, SHORT>(sink, is_of_form);
+            records.behind::<KEY, LONG>(sink, is_of_form);
+            records.take(1, |bytes, lying| {
+                let record = bytes.get(lying.start..lying.end).and_then(|record| record.split_first_chunk());
+                record.is_some_and(|(key, string)| is_of_form(lying, key) && sink.put_any([string]))
             });
-            taken += one;
-            if one == 0 {
-                break;
+        })
+    }
+
+    /// Has `take` take some of the records, each kind in its own loop, until it takes none. Returns how many it has taken.
+    fn in_turns(&mut self, mut take: impl FnMut(&mut Self)) -> usize {
+        let start = self.taken;
+        loop {
+            let before = self.taken;
+            take(self);
+            if self.taken == before || self.taken == self.most {
+                return self.taken.saturating_sub(start);
             }
         }
-        *sink = own;
-        self.most = most.saturating_sub(taken);
-        taken
     }
+
+    /// Has `take` take the next records, `most` at most, as long as it takes them: it is told the bytes of the page, and where the record lies in them.
+    #[inline(always)]
+    fn take(&mut self, most: usize, mut take: impl FnMut(&'r [u8], Lying) -> bool) {
+        let (bytes, before) = (self.pieces.bytes(), self.taken);
+        let most = most.min(self.most());
+        self.taken += self.pieces.take_lying(most, |lying| take(bytes, Lying { before: before + lying.before, ..lying }));
+    }
+
+    /// As [`Stored::take_behind`], of strings that are in a chunk.
+    // A function for each of these loops: all registers are its own.
+    #[inline(never)]
+    fn behind<const KEY: usize, const C: usize>(&mut self, sink: &mut impl PieceSink, is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool) {
+        let (Some(chunks), Some(last)) = (Chunks::of(self.pieces.bytes(), KEY + C), sink.last_for(1, C)) else { return };
+        // What it counts is in a register then, not in its place in memory.
+        let mut own = std::mem::take(sink);
+        self.take(usize::MAX, |_, lying| {
+            let mut put = || {
+                let (key, chunk) = chunks.at(lying.start)?.split_first_chunk()?;
+                let string = (chunk.first_chunk::<C>()?, lying.end.wrapping_sub(lying.start).wrapping_sub(KEY));
+                Some(is_of_form(lying, key) && own.put(last, string))
+            };
+            put().unwrap_or_default()
+        });
+        *sink = own;
+    }
+
+    /// Puts fields with what they hold, both of which are in a chunk.
+    #[inline(never)]
+    fn pairs<const NAME: usize, const VALUE: usize>(&mut self, sink: &mut impl PieceSink) {
+        let bytes = self.pieces.bytes();
+        let (names, values) = (Chunks::of(bytes, PREFIX + NAME), Chunks::of(bytes, 1 + VALUE));
+        let (Some(names), Some(values), Some(last)) = (names, values, sink.last_for(2, NAME + VALUE)) else { return };
+        let mut own = std::mem::take(sink);
+        self.take(usize::MAX, |_, lying| {
+            let mut put = || {
+                let name = names.at(lying.start)?.get(PREFIX..)?.first_chunk::<NAME>()?;
+                let [0, value @ ..] = values.at(lying.key_end)? else { return None };
+                let value = (value.first_chunk::<VALUE>()?, lying.value_bytes().wrapping_sub(1));
+                Some(own.put_pair(last, (name, lying.key_bytes().wrapping_sub(PREFIX)), value))
+            };
+            put().unwrap_or_default()
+        });
+        *sink = own;
+    }
+
+    /// Puts what fields hold, where that is in a chunk.
+    #[inline(never)]
+    fn values<const VALUE: usize>(&mut self, sink: &mut impl PieceSink) {
+        let (Some(values), Some(last)) = (Chunks::of(self.pieces.bytes(), 1 + VALUE), sink.last_for(1, VALUE)) else { return };
+        let mut own = std::mem::take(sink);
+        self.take(usize::MAX, |_, lying| {
+            let mut put = || {
+                let [0, value @ ..] = values.at(lying.key_end)? else { return None };
+                let has_name = lying.start.checked_add(PREFIX).is_some_and(|name| name <= lying.key_end);
+                let value = (value.first_chunk::<VALUE>()?, lying.value_bytes().wrapping_sub(1));
+                Some(has_name && own.put(last, value))
+            };
+            put().unwrap_or_default()
+        });
+        *sink = own;
+    }
+}
+
+/// The bytes of the number that the key of a field begins with.
+const PREFIX: usize = 8;
+
+/// The name of a field and what it holds; `None` where the record is none of [that form](Form::Field).
+fn split_field(bytes: &[u8], lying: Lying) -> Option<[&[u8]; 2]> {
+    let name = bytes.get(lying.start..lying.key_end)?.get(PREFIX..)?;
+    let [0, value @ ..] = bytes.get(lying.key_end..lying.end)? else { return None };
+    Some([name, value])
 }
 
 /// Hands records to `visit`, some at a time, `left` of them at most, until it breaks off: those that are of a form as they lie, others as what
@@ -473,15 +549,13 @@ pub fn lend_lots<'r, T: Copy>(
         if let (Some(pieces), Some(form)) = (records.run.stored(), form())
             && let Some(mut stored) = Stored::new(pieces, form, *left)
         {
-            let offered = stored.most;
             let flow = visit(Lot::Stored(&mut stored));
-            let taken = offered.saturating_sub(stored.most);
             *pieces = stored.pieces;
-            *left = left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+            *left = left.saturating_sub(u64::try_from(stored.taken).unwrap_or(u64::MAX));
             if flow.is_break() || *left == 0 {
                 return Ok(ControlFlow::Break(()));
             }
-            if taken == offered {
+            if stored.taken == stored.most {
                 continue;
             }
         }
@@ -562,6 +636,162 @@ impl Chain {
             }
             let Some(part) = self.rest.pop() else { return Ok(None) };
             self.current = Some(part.walk(self.direction, self.expected));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Headed, Page, PageBuilder, PageLimit};
+    use proptest::prelude::*;
+
+    /// Takes what is in chunks, and all else, as long as there is room for so many strings.
+    #[derive(Default)]
+    struct Strings {
+        taken: Vec<Vec<u8>>,
+        room: usize,
+        /// None that is in a chunk.
+        only_any: bool,
+    }
+
+    impl Strings {
+        fn has_room(&self, strings: usize) -> bool {
+            self.taken.len() + strings <= self.room
+        }
+    }
+
+    impl PieceSink for Strings {
+        fn last_for(&self, _: usize, _: usize) -> Option<usize> {
+            (!self.only_any).then_some(0)
+        }
+
+        fn put<const C: usize>(&mut self, _: usize, (chunk, length): Headed<'_, C>) -> bool {
+            let string = chunk.get(..length).filter(|_| self.has_room(1));
+            self.taken.extend(string.map(<[u8]>::to_vec));
+            string.is_some()
+        }
+
+        fn put_pair<const A: usize, const B: usize>(
+            &mut self,
+            _: usize,
+            (a, a_length): Headed<'_, A>,
+            (b, b_length): Headed<'_, B>,
+        ) -> bool {
+            let pair = a.get(..a_length).zip(b.get(..b_length)).filter(|_| self.has_room(2));
+            self.taken.extend(pair.into_iter().flat_map(|(a, b)| [a.to_vec(), b.to_vec()]));
+            pair.is_some()
+        }
+
+        fn put_any<const N: usize>(&mut self, strings: [&[u8]; N]) -> bool {
+            let has_room = self.has_room(N);
+            self.taken.extend(strings.iter().filter(|_| has_room).map(|string| string.to_vec()));
+            has_room
+        }
+    }
+
+    /// What is taken of a page of such records, and how many of them, in several calls.
+    fn taken(page: &Page, from: usize, form: Form, with_names: Option<bool>, sink: &mut Strings) -> usize {
+        let Some(mut stored) = Stored::new(&page.pieces_from(from), form, u64::MAX) else { return 0 };
+        let all = stored.most();
+        let mut take = || match with_names {
+            Some(with_names) => stored.take_fields(with_names, sink),
+            None => stored.take_strings(sink),
+        };
+        let count = take() + take();
+        assert_eq!(stored.most(), all - count);
+        count
+    }
+
+    /// The strings of a record, `None` where it is not of the form.
+    fn strings(form: Form, before: usize, with_names: bool, (key, value): (&[u8], &[u8])) -> Option<Vec<Vec<u8>>> {
+        Some(match form {
+            Form::Member if value.is_empty() => vec![key.get(8..)?.to_vec()],
+            Form::ScoredMember if value.is_empty() => {
+                let (score, member) = key.get(8..)?.split_first_chunk()?;
+                ordered_score::is_one(u64::from_be_bytes(*score)).then(|| vec![member.to_vec()])?
+            }
+            Form::Element(first) => {
+                let index: &[u8; 8] = key.get(8..)?.as_array()?;
+                (u64::from_be_bytes(*index) == first + before as u64).then(|| vec![value.to_vec()])?
+            }
+            Form::Field => {
+                let (name, [0, value @ ..]) = (key.get(8..)?, value) else { return None };
+                if with_names { vec![name.to_vec(), value.to_vec()] } else { vec![value.to_vec()] }
+            }
+            _ => return None,
+        })
+    }
+
+    fn length() -> impl Strategy<Value = usize> {
+        prop_oneof![4 => 0..40_usize, 2 => 90..140_usize, 1 => 0..400_usize]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_as_it_lies_is_what_records_of_the_form_hold(
+            (form, with_names) in prop::sample::select(
+                [(Form::Member, None), (Form::ScoredMember, None), (Form::Element(7), None), (Form::Field, Some(true)), (Form::Field, Some(false))].as_slice()),
+            lengths in prop::collection::vec((length(), length()), 1..60),
+            flaw in prop::option::weighted(0.5, (0..60_usize, 0..4_u8)),
+            room in prop_oneof![Just(usize::MAX), 0..120_usize],
+            only_any in prop::bool::weighted(0.1),
+        ) {
+            let text = |length| -> Vec<u8> { (b'a'..=b'z').cycle().take(length).collect() };
+            let mut page = PageBuilder::new(PageLimit::items(u32::MAX));
+            for (place, &(one, other)) in lengths.iter().enumerate() {
+                let version = 9_u64.to_be_bytes();
+                let middle = match form {
+                    Form::ScoredMember => ordered_score::encode(one as f64).to_be_bytes().to_vec(),
+                    Form::Element(first) => (first + place as u64).to_be_bytes().to_vec(),
+                    _ => Vec::new(),
+                };
+                let (mut key, mut value) = match form {
+                    Form::Element(_) => ([&version[..], &middle].concat(), text(one)),
+                    Form::Field => ([&version[..], &text(one)].concat(), [&[0], &text(other)[..]].concat()),
+                    _ => ([&version[..], &middle, &text(one)].concat(), Vec::new()),
+                };
+                match flaw.filter(|(at, _)| *at == place) {
+                    Some((_, 0)) => key.truncate(5),
+                    Some((_, 1)) => value.insert(0, 1),
+                    Some((_, 2)) => key.push(b'!'),
+                    Some(_) => value.clear(),
+                    None => {}
+                }
+                prop_assert!(page.push(&key, &value));
+            }
+            let page = page.finish(false);
+            for from in [0, lengths.len() / 2] {
+                let form = if let Form::Element(first) = form { Form::Element(first + from as u64) } else { form };
+                let of_form = page.pieces_from(from).enumerate();
+                let records: Vec<_> = of_form.map_while(|(before, record)| strings(form, before, with_names.unwrap_or_default(), record)).collect();
+                let fitting: Vec<_> = records.iter().scan(0, |sum, strings| {
+                    *sum += strings.len();
+                    (*sum <= room).then(|| strings.clone())
+                }).collect();
+                let mut sink = Strings { taken: Vec::new(), room, only_any };
+                prop_assert_eq!(taken(&page, from, form, with_names, &mut sink), fitting.len());
+                prop_assert_eq!(sink.taken, fitting.concat());
+            }
+        }
+
+        #[test]
+        fn nothing_is_taken_that_is_not_within_the_bytes_of_a_page(
+            bytes in prop::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..400),
+            ends in prop::collection::vec(prop_oneof![3 => 0..450_u32, 1 => any::<u32>()], 0..20),
+            from in 0..4_usize,
+        ) {
+            let page = Page { bytes: bytes.clone().into(), ends, more: false };
+            for (form, with_names) in
+                [(Form::Member, None), (Form::ScoredMember, None), (Form::Element(0), None), (Form::Field, Some(true)), (Form::Field, Some(false))]
+            {
+                let mut sink = Strings { taken: Vec::new(), room: usize::MAX, only_any: false };
+                let count = taken(&page, from, form, with_names, &mut sink);
+                let walked: Vec<_> = page.pieces_from(from).enumerate()
+                    .map_while(|(before, record)| strings(form, before, with_names.unwrap_or_default(), record)).collect();
+                prop_assert_eq!(count, walked.len());
+                prop_assert_eq!(sink.taken, walked.concat());
+            }
         }
     }
 }

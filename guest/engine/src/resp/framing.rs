@@ -1,6 +1,6 @@
 //! Bulk strings as they are written to room that is there already.
 
-use crate::store::{Piece, PieceSink};
+use crate::store::{Headed, PieceSink};
 
 /// The end of a line.
 pub(super) const END: &[u8; 2] = b"\r\n";
@@ -78,71 +78,85 @@ fn long_line_into(room: &mut [u8], number: usize) -> Option<&mut [u8]> {
     })
 }
 
-/// The longest string that is copied with what lies behind it, which is written over by what follows.
-const CHUNK_BYTES: usize = 128;
+/// What is around a string at most whose length has up to three digits: a marker, the digits, the end of the line, and the end of the string.
+const AROUND: usize = WORD_BYTES + END.len();
 
-/// Room for such a string and what is around it.
-pub(super) const CHUNK_ROOM: usize = WORD_BYTES + CHUNK_BYTES + END.len();
+/// Room behind all strings for what [is copied with them](Headed): loops put two of up to so many bytes.
+pub(super) const CHUNK_ROOM: usize = 2 * (AROUND + 128);
 
-/// The room that bulk strings have not taken.
+/// Room for bulk strings.
 #[derive(Debug, Default)]
 pub struct Bulks<'r> {
-    pub(super) room: &'r mut [u8],
+    room: &'r mut [u8],
+    /// How much of it they have taken.
+    taken: usize,
 }
 
-impl Bulks<'_> {
-    fn take(&mut self, bytes: usize) {
-        self.room = std::mem::take(&mut self.room).get_mut(bytes..).unwrap_or_default();
+impl<'r> Bulks<'r> {
+    pub(super) fn within(room: &'r mut [u8]) -> Self {
+        Self { room, taken: 0 }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.room.len().saturating_sub(self.taken)
     }
 }
 
 impl PieceSink for Bulks<'_> {
-    /// As bulk strings. `false`: one is longer than [`CHUNK_BYTES`], or its page has too few bytes behind it, or there is no room.
     #[inline(always)]
-    fn put<const N: usize>(&mut self, strings: [Piece<'_>; N]) -> bool {
-        let mut end = 0;
-        for string in strings {
-            let Some(bytes) = framed_with_more(self.room, end, string) else { return false };
-            end += bytes;
-        }
-        self.take(end);
-        true
+    fn last_for(&self, strings: usize, bytes: usize) -> Option<usize> {
+        self.room.len().checked_sub(strings * AROUND + bytes)
+    }
+
+    #[inline(always)]
+    fn put<const C: usize>(&mut self, last: usize, string: Headed<'_, C>) -> bool {
+        let mut put = || {
+            let place = if self.taken > last { None } else { self.room.get_mut(self.taken..)?.get_mut(..AROUND + C) };
+            framed_at(place?, string)
+        };
+        put().is_some_and(|bytes| {
+            self.taken += bytes;
+            true
+        })
+    }
+
+    #[inline(always)]
+    fn put_pair<const A: usize, const B: usize>(&mut self, last: usize, first: Headed<'_, A>, second: Headed<'_, B>) -> bool {
+        let mut put = || {
+            let place = if self.taken > last { None } else { self.room.get_mut(self.taken..)?.get_mut(..2 * AROUND + A + B) };
+            let place = place?;
+            let bytes = framed_at(place, first)?;
+            Some(bytes + framed_at(place.get_mut(bytes..)?, second)?)
+        };
+        put().is_some_and(|bytes| {
+            self.taken += bytes;
+            true
+        })
     }
 
     #[inline(never)]
-    fn put_any<const N: usize>(&mut self, strings: [Piece<'_>; N]) -> bool {
-        let mut end = 0;
-        for string in strings {
-            let Some(place) = self.room.get_mut(end..) else { return false };
-            let before = place.len();
-            let Some(left) = string.bytes().and_then(|bytes| framed_into(place, bytes)) else { return false };
-            end += before - left.len();
-        }
-        self.take(end);
+    fn put_any<const N: usize>(&mut self, strings: [&[u8]; N]) -> bool {
+        let place = self.room.get_mut(self.taken..).unwrap_or_default();
+        let before = place.len();
+        let Some(left) = strings.into_iter().try_fold(place, framed_into) else { return false };
+        self.taken += before - left.len();
         true
     }
 }
 
-/// Writes a bulk string that is not long and has enough behind it: without a call, and with few checks. Returns how many bytes it takes.
+/// Writes a bulk string that is in its chunk to the head of `place`, without a call and with few checks, with what lies behind it, which is written over by
+/// what follows. Returns how many bytes it takes.
 #[inline(always)]
-fn framed_with_more(room: &mut [u8], at: usize, string: Piece<'_>) -> Option<usize> {
-    let place: &mut [u8; CHUNK_ROOM] = room.get_mut(at..)?.first_chunk_mut()?;
-    let length = string.len();
-    // Sooner than where it is copied: no bound below needs to be looked at then.
-    if length > CHUNK_BYTES {
+fn framed_at<const C: usize>(place: &mut [u8], (chunk, length): Headed<'_, C>) -> Option<usize> {
+    // First: no bound below needs to be looked at then.
+    if length > C {
         return None;
     }
     let (line, bytes) = short_line(b'$', length)?;
     *place.first_chunk_mut()? = line.to_le_bytes();
     // It is less anyway, which the compiler does not know.
     let bytes = bytes % WORD_BYTES;
-    let data = place.get_mut(bytes..)?;
-    match length {
-        0..=16 => *data.first_chunk_mut::<16>()? = *string.within()?,
-        17..=32 => *data.first_chunk_mut::<32>()? = *string.within()?,
-        33..=64 => *data.first_chunk_mut::<64>()? = *string.within()?,
-        _ => *data.first_chunk_mut::<CHUNK_BYTES>()? = *string.within()?,
-    }
-    *data.get_mut(length..)?.first_chunk_mut()? = *END;
+    *place.get_mut(bytes..)?.first_chunk_mut()? = *chunk;
+    *place.get_mut(bytes + length..)?.first_chunk_mut()? = *END;
     Some(bytes + length + END.len())
 }

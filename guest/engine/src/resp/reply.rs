@@ -143,9 +143,9 @@ impl Reply {
     pub fn lying_bulks<R>(&mut self, most: usize, bytes: usize, fill: impl FnOnce(&mut Bulks<'_>) -> R) -> R {
         let frames = most.saturating_mul(frame_bytes(bytes));
         self.fill(bytes.saturating_add(frames).saturating_add(CHUNK_ROOM), |room| {
-            let mut bulks = Bulks { room };
+            let mut bulks = Bulks::within(room);
             let done = fill(&mut bulks);
-            (done, bulks.room.len())
+            (done, bulks.left())
         })
     }
 
@@ -386,8 +386,7 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::{Protocol, Reply};
-    use crate::store::{Page, PageBuilder, PageLimit, PieceSink};
-    use bytes::Bytes;
+    use crate::store::PieceSink;
 
     fn encoded(protocol: Protocol, append: impl Fn(&mut Reply)) -> String {
         let mut reply = Reply::new(protocol);
@@ -526,65 +525,56 @@ mod tests {
     }
 
     #[test]
-    fn bulk_strings_are_the_same_where_they_lie_in_a_page() {
-        let lengths = || (0..=270).chain([999, 1000, 5000]).chain((0..=270).rev());
-        let bytes: Vec<u8> = (b'a'..=b'z').cycle().take(lengths().sum::<usize>() * 2).collect();
-        let mut page = PageBuilder::new(PageLimit { max_items: u32::MAX, max_bytes: u32::MAX });
-        let (mut rest, mut pairs) = (bytes.as_slice(), Vec::new());
-        for length in lengths() {
-            let ((key, behind), other) = (rest.split_at(length), length / 2);
-            let (value, behind) = behind.split_at(other);
-            assert!(page.push(key, value));
-            pairs.push((key, value));
-            rest = behind;
-        }
-        let page = page.finish(false);
+    fn bulk_strings_are_the_same_out_of_chunks() {
+        let chunk: [u8; 128] = std::array::from_fn(|place| b'a' + u8::try_from(place % 26).unwrap());
+        let short: &[u8; 32] = chunk.last_chunk().unwrap();
         let each = encoded(Protocol::Resp2, |r| {
             r.ok();
-            for (key, value) in &pairs {
-                r.bulk(key);
-                r.bulk(value);
+            for length in 0..=130 {
+                r.bulk(chunk.get(..length).unwrap_or(&[b'x'; 999]));
+                r.bulk(short.get(..length).unwrap_or(&[b'y'; 300]));
             }
         });
-        let lying = encoded(Protocol::Resp2, |r| {
-            r.ok();
-            let mut pieces = page.pieces_from(0);
-            let pushed = r.lying_bulks(2 * pairs.len(), pieces.bytes_of(usize::MAX), |bulks| {
-                let mut pushed = 0;
-                while pieces.left() > 0 {
-                    pushed += pieces.take_lying(usize::MAX, |_, key, value| bulks.put([key, value]));
-                    pushed += pieces.take_lying(1, |_, key, value| bulks.put_any([key, value]));
-                }
-                pushed
-            });
-            assert_eq!(pushed, pairs.len());
-        });
-        assert_eq!(lying, each);
+        let chunks = |in_pairs: bool| {
+            encoded(Protocol::Resp2, |r| {
+                r.ok();
+                let pushed = r.lying_bulks(262, 1 << 18, |bulks| {
+                    let mut push = |length| {
+                        let last = bulks.last_for(2, 160).unwrap();
+                        let others = [chunk.get(..length).unwrap_or(&[b'x'; 999]), short.get(..length).unwrap_or(&[b'y'; 300])];
+                        if in_pairs {
+                            return bulks.put_pair(last, (&chunk, length), (short, length)) || bulks.put_any(others);
+                        }
+                        (bulks.put(last, (&chunk, length)) || bulks.put_any([others[0]]))
+                            && (bulks.put(last, (short, length)) || bulks.put_any([others[1]]))
+                    };
+                    (0..=130).filter(|&length| push(length)).count()
+                });
+                assert_eq!(pushed, 131);
+            })
+        };
+        assert_eq!(chunks(false), each);
+        assert_eq!(chunks(true), each);
     }
 
     #[test]
-    fn a_bulk_string_without_room_or_bytes_is_not_pushed_nor_is_the_one_before_it() {
-        let page = |ends| Page { bytes: Bytes::from_static(b"0123456789"), ends, more: false };
-        let pushed = |ends, bytes| {
-            let mut reply = Reply::new(Protocol::Resp2);
-            let page = page(ends);
-            reply.lying_bulks(2, bytes, |bulks| {
-                page.pieces_from(0).take_lying(1, |_, key, value| bulks.put([key, value]) || bulks.put_any([key, value]))
-            });
-            String::from_utf8(reply.into_bytes()).unwrap()
-        };
-        assert_eq!(pushed(vec![4, 10], 10), "$4\r\n0123\r\n$6\r\n456789\r\n");
-        for ends in [vec![4, 11], vec![4, 2], vec![4, 1000], vec![4, u32::MAX], vec![u32::MAX, u32::MAX]] {
-            assert_eq!(pushed(ends, 10), "");
-        }
-        let long = "x".repeat(600);
-        let page = Page { bytes: long.clone().into(), ends: vec![600, 600], more: false };
+    fn a_bulk_string_without_room_or_longer_than_its_chunk_is_not_put_nor_is_the_one_before_it() {
+        let chunk = [b'x'; 128];
         let mut reply = Reply::new(Protocol::Resp2);
-        assert_eq!(
-            reply.lying_bulks(1, 10, |bulks| page.pieces_from(0).take_lying(1, |_, key, _| bulks.put([key]) || bulks.put_any([key]))),
-            0
-        );
-        assert!(reply.is_empty());
+        reply.lying_bulks(1, 10, |bulks| {
+            let last = bulks.last_for(2, 256).unwrap();
+            assert!(!bulks.put(last, (&chunk, 129)) && !bulks.put(last, (&chunk, usize::MAX)));
+            assert!(!bulks.put_pair(last, (&chunk, 1), (&chunk, 129)) && !bulks.put_pair(last, (&chunk, usize::MAX), (&chunk, 1)));
+            assert!(!bulks.put_any([&chunk[..], &[b'y'; 600]]));
+            assert!(bulks.put(last, (&chunk, 3)));
+            // There is room for as much as was asked for; behind that, as long as there is any.
+            while bulks.put(last, (&chunk, 100)) {}
+            assert!(!bulks.put_pair(last, (&chunk, 0), (&chunk, 0)));
+            assert!(bulks.last_for(2, 100_000).is_none());
+        });
+        let text = String::from_utf8(reply.into_bytes()).unwrap();
+        let long = format!("$100\r\n{}\r\n", "x".repeat(100));
+        assert_eq!(text, format!("$3\r\nxxx\r\n{}", long.repeat(text.matches("$100").count())));
     }
 
     #[test]

@@ -138,103 +138,107 @@ impl Pieces<'_> {
     }
 }
 
-/// A key, a value or the end of one, where it lies in a page. What lies behind it comes along: to copy a little more than is wanted costs less
-/// than to copy just as much.
+/// Where a record lies in the bytes of its page, by the ends of the page, which may contradict the bytes: an end may come before the start.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece<'p> {
-    /// It begins `skipped` bytes behind the head of this.
-    from: &'p [u8],
-    skipped: usize,
-    length: usize,
+pub struct Lying {
+    /// How many records were taken before it.
+    pub before: usize,
+    /// Where its key starts.
+    pub start: usize,
+    /// Where its key ends, and its value starts.
+    pub key_end: usize,
+    /// Where its value ends.
+    pub end: usize,
 }
 
-impl<'p> Piece<'p> {
-    /// How many bytes it has, by the ends of the page, which may contradict the bytes.
+impl Lying {
+    /// How many bytes its key has; where it ends before it starts, more than any page.
     #[inline(always)]
     #[must_use]
-    pub const fn len(self) -> usize {
-        self.length
+    pub const fn key_bytes(self) -> usize {
+        self.key_end.wrapping_sub(self.start)
     }
 
-    /// Whether it has none.
+    /// How many bytes its value has; see [`Lying::key_bytes`].
     #[inline(always)]
     #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.length == 0
+    pub const fn value_bytes(self) -> usize {
+        self.end.wrapping_sub(self.key_end)
+    }
+}
+
+/// Chunks of a length that is known when this is compiled, anywhere in some bytes: what lies behind a string comes along, as to copy a little more than is
+/// wanted costs less than to copy just as much. To take one is one comparison: the last place that has one is known before the loop.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunks<'b> {
+    bytes: &'b [u8],
+    length: usize,
+    last: usize,
+}
+
+impl<'b> Chunks<'b> {
+    /// Chunks of `length` bytes; `None` where there are fewer.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(bytes: &'b [u8], length: usize) -> Option<Self> {
+        Some(Self { bytes, length, last: bytes.len().checked_sub(length)? })
     }
 
-    /// What follows its first `N` bytes. Where it is shorter, that is longer than any page: for a [sink](PieceSink), which takes none like that, and not
-    /// to be split.
+    /// The one at a place; `None` where fewer bytes lie behind it.
     #[inline(always)]
     #[must_use]
-    pub const fn behind<const N: usize>(self) -> Self {
-        Self { skipped: self.skipped + N, length: self.length.wrapping_sub(N), ..self }
-    }
-
-    /// Its first `N` bytes, and what follows them; `None` where it is shorter.
-    #[inline(always)]
-    #[must_use]
-    pub fn split<const N: usize>(self) -> Option<(&'p [u8; N], Self)> {
-        if self.length < N {
+    pub fn at(&self, place: usize) -> Option<&'b [u8]> {
+        if place > self.last {
             return None;
         }
-        Some((self.chunk()?, self.behind::<N>()))
-    }
-
-    /// It, and what lies behind it, `N` bytes in all; `None` where it is longer, or there are not so many.
-    #[inline(always)]
-    #[must_use]
-    pub fn within<const N: usize>(self) -> Option<&'p [u8; N]> {
-        if self.length > N { None } else { self.chunk() }
-    }
-
-    /// `N` bytes from its head on. Where it begins is mostly known when this is compiled: one comparison then.
-    #[inline(always)]
-    fn chunk<const N: usize>(self) -> Option<&'p [u8; N]> {
-        self.from.get(self.skipped..self.skipped + N)?.as_array()
-    }
-
-    /// Its bytes; `None` where the page does not have them.
-    #[must_use]
-    pub fn bytes(self) -> Option<&'p [u8]> {
-        self.from.get(self.skipped..self.skipped.checked_add(self.length)?)
+        self.bytes.get(place..)?.get(..self.length)
     }
 }
 
-/// Where pieces are put, but for those whose bytes the page does not have. The default one takes none: it stands in the place of one that is in use.
-pub trait PieceSink: Default {
-    /// Puts some there, all or none, where that takes no call: most. `false`: none. What is called within a loop takes registers from it.
-    fn put<const N: usize>(&mut self, pieces: [Piece<'_>; N]) -> bool;
+/// A string at the head of a chunk: the chunk, and how many bytes the string has, which may be more.
+pub type Headed<'c, const C: usize> = (&'c [u8; C], usize);
 
-    /// As [`PieceSink::put`], also others.
-    fn put_any<const N: usize>(&mut self, pieces: [Piece<'_>; N]) -> bool;
+/// Where strings of a page are put. The default one takes none: it stands in the place of one that is in use.
+pub trait PieceSink: Default {
+    /// The last place of it at which there is room for so many strings with so many bytes together; `None` where there is none. Loops ask for it before
+    /// they begin, and tell it then.
+    fn last_for(&self, strings: usize, bytes: usize) -> Option<usize>;
+
+    /// Puts a string that is in its chunk, without a call: what is called within a loop takes registers from it. `false`: it is not, or there is no room, and
+    /// nothing is put.
+    fn put<const C: usize>(&mut self, last: usize, string: Headed<'_, C>) -> bool;
+
+    /// As [`PieceSink::put`], of two of which both or none is put.
+    fn put_pair<const A: usize, const B: usize>(&mut self, last: usize, first: Headed<'_, A>, second: Headed<'_, B>) -> bool;
+
+    /// Puts strings of any length, all or none. `false`: there is no room.
+    fn put_any<const N: usize>(&mut self, strings: [&[u8]; N]) -> bool;
 }
 
 impl<'p> Pieces<'p> {
-    /// Takes records, `most` at most, as long as `take` takes their keys and values; it is also told how many were taken before. Returns
-    /// how many. This is a loop without calls: a component takes half the instructions of [`Pieces::next`] and what follows
-    /// (docs/boundary.md).
+    /// The bytes of the page.
+    #[must_use]
+    pub const fn bytes(&self) -> &'p [u8] {
+        self.bytes
+    }
+
+    /// Takes records, `most` at most, as long as `take` takes them. Returns how many. This is a loop without calls, and one that counts as little as can
+    /// be, as it has few registers: a component takes half the instructions of [`Pieces::next`] and what follows (docs/boundary.md).
     #[inline(always)]
-    pub fn take_lying(&mut self, most: usize, mut take: impl FnMut(usize, Piece<'p>, Piece<'p>) -> bool) -> usize {
+    pub fn take_lying(&mut self, most: usize, mut take: impl FnMut(Lying) -> bool) -> usize {
         let all = self.ends.as_slice();
-        // What is left of the bytes is what the loop counts, and as little else as can be: it has few registers.
-        let mut left = self.bytes.get(self.start..).unwrap_or_default();
-        let (mut start, mut taken) = (self.start, 0);
-        for &[key_end, value_end] in all.get(..most).unwrap_or(all) {
-            let (Ok(key_end), Ok(value_end)) = (usize::try_from(key_end), usize::try_from(value_end)) else { break };
-            // An end before the start makes it longer than any page.
-            let key = Piece { from: left, skipped: 0, length: key_end.wrapping_sub(start) };
-            let Some(from_value) = left.get(key.length..) else { break };
-            let value = Piece { from: from_value, skipped: 0, length: value_end.wrapping_sub(key_end) };
-            let Some(behind) = left.get(value_end.wrapping_sub(start)..) else { break };
-            if !take(taken, key, value) {
+        let some = all.get(..most).unwrap_or(all);
+        let (mut start, mut left) = (self.start, some.iter());
+        while let Some(&[key_end, end]) = left.as_slice().first() {
+            let (Ok(key_end), Ok(end)) = (usize::try_from(key_end), usize::try_from(end)) else { break };
+            if !take(Lying { before: some.len() - left.len(), start, key_end, end }) {
                 break;
             }
-            (left, start) = (behind, value_end);
-            taken += 1;
+            start = end;
+            left.next();
         }
-        self.start = start;
-        self.ends = all.get(taken..).unwrap_or_default().iter();
+        let taken = some.len() - left.len();
+        (self.start, self.ends) = (start, all.get(taken..).unwrap_or_default().iter());
         taken
     }
 }
@@ -348,6 +352,11 @@ mod tests {
         }
     }
 
+    /// The key and the value that lie there; `None` where the bytes do not have them.
+    fn record_at(bytes: &[u8], lying: Lying) -> Option<(Vec<u8>, Vec<u8>)> {
+        Some((bytes.get(lying.start..lying.key_end)?.to_vec(), bytes.get(lying.key_end..lying.end)?.to_vec()))
+    }
+
     #[test]
     fn records_that_are_taken_as_they_lie_are_those_that_a_walk_comes_to() {
         let mut random = HeldEnvironment::new(0, 3);
@@ -359,12 +368,14 @@ mod tests {
             let (page, most, refused) = (page(&records), below(9), below(9));
             for from in 0..=records.len() {
                 let mut pieces = page.pieces_from(from);
-                let mut taken = Vec::new();
-                let count = pieces.take_lying(most, |before, key, value| {
-                    assert_eq!(before, taken.len());
-                    let is_taken = before < refused;
+                let (bytes, mut taken) = (pieces.bytes(), Vec::new());
+                let count = pieces.take_lying(most, |lying| {
+                    assert_eq!(lying.before, taken.len());
+                    let is_taken = lying.before < refused;
                     if is_taken {
-                        taken.push((key.bytes().unwrap().to_vec(), value.bytes().unwrap().to_vec()));
+                        let (key, value) = record_at(bytes, lying).unwrap();
+                        assert_eq!((key.len(), value.len()), (lying.key_bytes(), lying.value_bytes()));
+                        taken.push((key, value));
                     }
                     is_taken
                 });
@@ -378,36 +389,25 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_has_what_lies_behind_it_but_never_less_than_itself() {
-        let page = page(&[(b"key".to_vec(), b"value".to_vec()), (b"k2".to_vec(), Vec::new())]);
-        page.pieces_from(0).take_lying(1, |_, key, value| {
-            assert_eq!((key.within::<3>(), key.within::<8>(), key.within::<2>()), (Some(b"key"), Some(b"keyvalue"), None));
-            assert_eq!((value.within::<7>(), value.within::<8>()), (Some(b"valuek2"), None));
-            let (gone, none) = (key.behind::<4>(), key.behind::<3>());
-            assert_eq!((gone.within::<8>(), gone.bytes()), (None, None));
-            assert_eq!((none.len(), none.bytes()), (0, Some(b"".as_slice())));
-            let (head, end) = value.split::<2>().unwrap();
-            assert_eq!((head, end.len(), end.within::<4>(), end.bytes()), (b"va", 3, Some(b"luek"), Some(b"lue".as_slice())));
-            assert!(value.split::<5>().is_some_and(|(_, end)| end.is_empty()) && value.split::<6>().is_none());
-            true
-        });
+    fn a_chunk_is_what_lies_at_a_place_with_what_follows_or_none_where_that_is_too_little() {
+        let chunks = Chunks::of(b"0123456789", 4).unwrap();
+        assert_eq!([0, 6, 7, usize::MAX].map(|place| chunks.at(place)), [Some(b"0123".as_slice()), Some(b"6789"), None, None]);
+        assert_eq!(Chunks::of(b"0123", 4).and_then(|chunks| chunks.at(0)), Some(b"0123".as_slice()));
+        assert!(Chunks::of(b"012", 4).is_none());
     }
 
     #[test]
-    fn ends_that_contradict_the_bytes_make_no_piece() {
+    fn ends_that_contradict_the_bytes_make_no_record() {
         for ends in [vec![9, 8], vec![12, 12], vec![u32::MAX, u32::MAX], vec![9, 9, 4, 4], vec![5, 11]] {
             let page = Page { bytes: Bytes::from_static(b"12345678ab"), ends, more: false };
             let mut taken = Vec::new();
-            page.pieces_from(0).take_lying(usize::MAX, |_, key, value| match (key.bytes(), value.bytes()) {
-                (Some(key), Some(value)) => {
-                    taken.push((key.to_vec(), value.to_vec()));
-                    true
-                }
-                _ => false,
+            page.pieces_from(0).take_lying(usize::MAX, |lying| {
+                let record = record_at(&page.bytes, lying);
+                let is_there = record.is_some();
+                taken.extend(record);
+                is_there
             });
             assert!(taken.is_empty() || taken == [(b"12345678a".to_vec(), Vec::new())], "{taken:?}");
         }
-        let page = Page { bytes: Bytes::from_static(b"12345678ab"), ends: vec![12; 4], more: false };
-        assert_eq!(page.pieces_from(1).take_lying(usize::MAX, |_, _, _| true), 0);
     }
 }
