@@ -302,14 +302,25 @@ impl Reply {
 
     /// Writes the header. Values move where it is not as long as its place: cheaper than a buffer for each.
     fn end(&mut self, deferred: Deferred, marker: u8, len: usize) {
+        let Some((line, bytes)) = short_line(marker, len) else {
+            let mut header = ArrayVec::<u8, MAX_HEADER_BYTES>::new();
+            header.extend([marker].into_iter().chain(itoa::Buffer::new().format(len).bytes()).chain(*END));
+            return self.put_header(deferred, &header);
+        };
+        let (line, place) = (line.to_le_bytes(), self.bytes.get_mut(deferred.at..).and_then(<[u8]>::first_chunk_mut));
+        match (line.first_chunk::<DEFERRED_BYTES>(), place) {
+            (Some(header), Some(place)) if bytes == DEFERRED_BYTES => *place = *header,
+            _ => self.put_header(deferred, line.get(..bytes).unwrap_or_default()),
+        }
+    }
+
+    fn put_header(&mut self, deferred: Deferred, header: &[u8]) {
         let place = deferred.at..deferred.at.saturating_add(DEFERRED_BYTES);
-        let mut header = ArrayVec::<u8, MAX_HEADER_BYTES>::new();
-        header.extend([marker].into_iter().chain(itoa::Buffer::new().format(len).bytes()).chain(*END));
         match self.bytes.get_mut(place.clone()) {
-            Some(room) if room.len() == header.len() => room.copy_from_slice(&header),
-            Some(_) => _ = self.bytes.splice(place, header),
+            Some(room) if room.len() == header.len() => room.copy_from_slice(header),
+            Some(_) => _ = self.bytes.splice(place, header.iter().copied()),
             // The place is gone: the buffer was truncated below it.
-            None => self.raw(&header),
+            None => self.raw(header),
         }
     }
 
