@@ -255,7 +255,7 @@ fn packed_collections_are_read_and_written_with_fewer_calls() {
         ("SREM s c", (4, 2, 2), (3, 1, 1)),
         ("ZADD z 9 a", (4, 2, 3), (3, 1, 1)),
         ("ZRANGE z 0 -1", (4, 3, 0), (3, 1, 0)),
-        ("ZRANK z a", (5, 2, 0), (3, 1, 0)),
+        ("ZRANK z a", (5, 4, 0), (3, 1, 0)),
         ("LRANGE l 0 -1", (4, 3, 0), (3, 1, 0)),
         ("RPUSH l c", (3, 1, 2), (3, 1, 1)),
         ("LPOP l", (4, 2, 2), (3, 1, 1)),

@@ -359,8 +359,17 @@ const SHOWS: [&str; 31] = [
     "ZRANK none a",
 ];
 
-/// Ranks that are far from the end they count from, or nearer to the other: a group with one of them does not go straight.
-const FAR: [&str; 5] = ["ZRANGE z 129 900", "ZREVRANGE z 129 900", "ZREVRANGE z -2 -1", "ZRANGE few 2 -1", "ZRANGE z -129 -1"];
+/// Ranks that are far from the end they count from, or nearer to the other, or of a set that is neither small nor has a tree: a group with one of them does not
+/// go straight.
+const FAR: [&str; 7] = [
+    "ZRANGE z 129 900",
+    "ZREVRANGE z 129 900",
+    "ZREVRANGE z -2 -1",
+    "ZRANGE few 2 -1",
+    "ZRANGE z -129 -1",
+    "ZRANK middle member:77",
+    "ZREVRANK middle member:200",
+];
 
 #[test]
 fn collections_of_many_pages_are_shown_as_otherwise() {
@@ -371,6 +380,7 @@ fn collections_of_many_pages_are_shown_as_otherwise() {
         row("RPUSH l", &|place| "e".repeat(place % 200)),
         row("ZADD z", &|place| format!("{} member:{place}", place % 10)),
         "ZADD few 1 a 2 b -0 c 4 d".to_owned(),
+        (0..300).fold("ZADD middle".to_owned(), |row, place| format!("{row} {} member:{place}", place % 9)),
     ];
     let before: Vec<&str> = before.iter().map(String::as_str).collect();
     for protocol in ["HELLO 2", "HELLO 3"] {

@@ -44,8 +44,8 @@ impl Tree<'_> {
         }
     }
 
-    /// The rank of a member of the set, 0 being the lowest. Also of a set without levels: for one that is [small](super::MEMBERS_BEFORE_A_TREE), all of
-    /// it is asked for in one page.
+    /// The rank of a member of the set, 0 being the lowest. Also of a set without levels, all of which is asked for then: of one that is
+    /// [small](Tree::tells_ranks) in one page.
     ///
     /// # Errors
     /// Store errors, corrupt records.

@@ -31,6 +31,9 @@ const MAX_FILL: u64 = 2;
 const MAX_ROOT_FILL: u64 = 4;
 /// A set without a tree gets none as long as it has no more members than these.
 pub const MEMBERS_BEFORE_A_TREE: u64 = FANOUT * MAX_ROOT_FILL;
+/// A set without a tree that has no more members than these is read whole to tell a rank: a walk from both ends would read as many, with two calls, and
+/// others for each member, which no host keeps.
+pub const MEMBERS_READ_WHOLE: u64 = FANOUT;
 /// Levels of the largest set that a count can tell.
 pub const MAX_LEVELS: u8 = 8;
 /// A set without a tree that has more members than this stays without: to make one would be too much for one command.
@@ -82,6 +85,12 @@ pub trait RankRecords {
     fn damaged(&self, node: &RecordKey, what: &'static str) -> Error;
 }
 
+/// As [`Tree::tells_ranks`], of a set with so many levels and members.
+#[must_use]
+pub const fn tells_ranks(levels: u8, count: u64) -> bool {
+    levels > 0 || count <= MEMBERS_READ_WHOLE
+}
+
 /// The tree of a sorted set.
 pub struct Tree<'l> {
     records: &'l dyn RankRecords,
@@ -109,10 +118,10 @@ impl<'l> Tree<'l> {
         Self::of(layout, set).filter(|tree| tree.set.rank_levels > 0)
     }
 
-    /// Whether it tells a rank by few records: it has a level, or the set is small.
+    /// Whether [`Tree::rank`] reads few records: the set has a level, or is small.
     #[must_use]
     pub const fn tells_ranks(&self) -> bool {
-        self.set.rank_levels > 0 || self.set.count <= MEMBERS_BEFORE_A_TREE
+        tells_ranks(self.set.rank_levels, self.set.count)
     }
 
     /// How many members a node of a level should count.

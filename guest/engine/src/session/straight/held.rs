@@ -7,7 +7,7 @@ use crate::error::{Result, texts};
 use crate::layout::Kind;
 use crate::layout::expiry::ExpiryRules;
 use crate::layout::lists::End;
-use crate::layout::ranks::MEMBERS_BEFORE_A_TREE;
+use crate::layout::ranks::{MEMBERS_BEFORE_A_TREE, tells_ranks};
 use crate::layout::straight::{self as records, Head, Under, Value};
 use crate::number::parse_i64;
 use crate::types::lists;
@@ -107,7 +107,7 @@ impl<'v> Held<'v> {
         };
         let is_far = match (step.straight.on, &self.body) {
             (On::Shown { is_near, .. }, Body::Collection(head)) => is_right && !is_near(&step.call.args, head),
-            (On::Rank(_), Body::Collection(_)) => rank_levels == 0 && count > MEMBERS_BEFORE_A_TREE,
+            (On::Rank(_), Body::Collection(_)) => !tells_ranks(rank_levels, count),
             _ => false,
         };
         if is_far {

@@ -1,9 +1,9 @@
 //! Ranks: at which position of the score index a member is, and which one is at a position.
 //!
 //! A large set has a tree that tells it ([`crate::layout::ranks`]), and is kept right here as members come and go. The score index of a
-//! small one has no positions to jump to: it is read whole, in one page, in which the member is looked for. Where the layout has no trees, a rank is
-//! found by walking the index from the nearer end, so it costs as many records as there are between that end and the member. Counting a
-//! range in a set without a tree costs the records in it.
+//! small one has no positions to jump to: a very small one is read whole, in one page, in which the member is looked for; in others, and in all sets where
+//! the layout has no trees, a rank is found by walking the index from the nearer end, so it costs as many records as
+//! there are between that end and the member. Counting a range in a set without a tree costs the records in it.
 
 use super::expected;
 use crate::db::Db;
