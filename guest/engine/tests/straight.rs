@@ -299,9 +299,13 @@ fn what_is_named_again_and_again_is_read_once() {
     let mut measured = Measured::on(MemoryStore::new());
     measured.client.run("MSET a one b three n 1 m 10");
     measured.client.run("HSET h f four g fifteen");
+    measured.client.run("RPUSH l one two three\r\nZADD z 1 m 2 n");
     let pipelines = [
         ("STRLEN a\r\nSTRLEN b", ":3 :5", 2),
         ("HSTRLEN h f\r\nHSTRLEN h g", ":4 :7", 3),
+        ("LINDEX l 0\r\nLINDEX l -1", "$3 one $5 three", 3),
+        ("ZSCORE z m\r\nZSCORE z n", "$1 1 $1 2", 3),
+        ("EXISTS a\r\nTYPE b", ":1 +string", 2),
         ("GET b\r\nGET h\r\nGET a", "$5 three -WRONGTYPE Operation against a key holding the wrong kind of value $3 one", 3),
     ];
     for (requests, replies, records) in pipelines {
@@ -312,6 +316,26 @@ fn what_is_named_again_and_again_is_read_once() {
     let (cost, told) = measured.cost_of(&["INCR n\r\nINCR m"; 20].join("\r\n"));
     let sums: Vec<String> = (1..=20).map(|turn| format!(":{} :{}", 1 + turn, 10 + turn)).collect();
     assert_eq!((cost.records_read, cost.puts, told), (2, 2, sums.join(" ")));
+}
+
+#[test]
+fn a_key_that_expires_is_told_of_beside_what_writes_others_and_loses_its_expiry_to_a_set() {
+    for (pipeline, replies) in [("SET a 1\r\nTTL b\r\nGET b", "+OK :100 $1 x"), ("GET b\r\nTYPE b\r\nSET a 2", "$1 x +string +OK")] {
+        let mut measured = Measured::on(MemoryStore::new());
+        measured.client.run("SET b x EX 100\r\nSET a 0");
+        let (cost, told) = measured.cost_of(pipeline);
+        assert_eq!((told.as_str(), cost.records_read, cost.puts, cost.calls), (replies, 2, 1, 3), "{pipeline}");
+    }
+    is_the_same(&["SET b x EX 100", "SET a 0"], &["SET a 1", "SET b y", "TTL b", "SET a 2", "TTL a"], Limits::NONE);
+    is_the_same(&["SET b x EX 100", "SET a 0"], &["SET a 1", "INCR n", "TTL b", "GET b", "STRLEN b"], Limits::NONE);
+}
+
+#[test]
+fn a_rank_is_that_of_the_members_that_the_same_transaction_has_left() {
+    let mut client = Client::on(&MemoryStore::new());
+    client.run("ZADD z 1 a 2 b 3 c\r\nZADD other 1 a");
+    let told = client.run("MULTI\r\nZADD z 0 first\r\nDEL other\r\nZRANK z c\r\nZREM z a\r\nZRANK z c\r\nZREVRANK z first\r\nEXEC");
+    assert!(told.ends_with("*6 :1 :1 :3 :1 :2 :2"), "{told}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{RecordKey, RecordRange, ordered_score};
 use crate::error::Result;
-use crate::store::{Chunks, Direction, Keyspace, Lying, PieceSink, Pieces};
+use crate::store::{Chunks, Direction, Keyspace, Lying, Pieces, StringSink};
 use crate::transaction::{Run, Scan, Transaction};
 use arrayvec::ArrayVec;
 use bytes::Bytes;
@@ -402,7 +402,7 @@ impl<'r> Stored<'r> {
 
     /// Puts members or elements to `sink`, as long as it takes them. Returns how many it has taken.
     #[inline]
-    pub fn take_strings(&mut self, sink: &mut impl PieceSink) -> usize {
+    pub fn take_strings(&mut self, sink: &mut impl StringSink) -> usize {
         match self.form {
             Form::Member => self.take_behind(sink, |lying, _: &[u8; 8]| lying.value_bytes() == 0),
             Form::ScoredMember => self.take_behind(sink, |lying, &[_, _, _, _, _, _, _, _, ref score @ ..]: &[u8; 16]| {
@@ -418,7 +418,7 @@ impl<'r> Stored<'r> {
 
     /// Puts what fields hold to `sink`, behind their names where these are wanted, as long as it takes them. Returns how many it has taken.
     #[inline]
-    pub fn take_fields(&mut self, with_names: bool, sink: &mut impl PieceSink) -> usize {
+    pub fn take_fields(&mut self, with_names: bool, sink: &mut impl StringSink) -> usize {
         match (self.form, with_names) {
             (Form::Field, true) => self.in_turns(|fields| {
                 fields.pairs::<SHORT, SHORT>(sink);
@@ -436,7 +436,11 @@ impl<'r> Stored<'r> {
     }
 
     /// Puts what follows the first `KEY` bytes of each record to `sink`, as long as it takes that and the record is of the form.
-    fn take_behind<const KEY: usize>(&mut self, sink: &mut impl PieceSink, is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool + Copy) -> usize {
+    fn take_behind<const KEY: usize>(
+        &mut self,
+        sink: &mut impl StringSink,
+        is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool + Copy,
+    ) -> usize {
         self.in_turns(|records| {
             records.behind::<KEY, SHORT>(sink, is_of_form);
             records.behind::<KEY, LONG>(sink, is_of_form);
@@ -470,7 +474,7 @@ impl<'r> Stored<'r> {
     /// As [`Stored::take_behind`], of strings that are in a chunk.
     // A function for each of these loops: all registers are its own.
     #[inline(never)]
-    fn behind<const KEY: usize, const C: usize>(&mut self, sink: &mut impl PieceSink, is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool) {
+    fn behind<const KEY: usize, const C: usize>(&mut self, sink: &mut impl StringSink, is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool) {
         let (Some(chunks), Some(last)) = (Chunks::of(self.pieces.bytes(), KEY + C), sink.last_for(1, C)) else { return };
         // What it counts is in a register then, not in its place in memory.
         let mut own = std::mem::take(sink);
@@ -487,7 +491,7 @@ impl<'r> Stored<'r> {
 
     /// Puts fields with what they hold, both of which are in a chunk.
     #[inline(never)]
-    fn pairs<const NAME: usize, const VALUE: usize>(&mut self, sink: &mut impl PieceSink) {
+    fn pairs<const NAME: usize, const VALUE: usize>(&mut self, sink: &mut impl StringSink) {
         let bytes = self.pieces.bytes();
         let (names, values) = (Chunks::of(bytes, PREFIX + NAME), Chunks::of(bytes, 1 + VALUE));
         let (Some(names), Some(values), Some(last)) = (names, values, sink.last_for(2, NAME + VALUE)) else { return };
@@ -506,7 +510,7 @@ impl<'r> Stored<'r> {
 
     /// Puts what fields hold, where that is in a chunk.
     #[inline(never)]
-    fn values<const VALUE: usize>(&mut self, sink: &mut impl PieceSink) {
+    fn values<const VALUE: usize>(&mut self, sink: &mut impl StringSink) {
         let (Some(values), Some(last)) = (Chunks::of(self.pieces.bytes(), 1 + VALUE), sink.last_for(1, VALUE)) else { return };
         let mut own = std::mem::take(sink);
         self.take(usize::MAX, |_, lying| {
@@ -643,6 +647,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resp::reply::{Protocol, Reply};
     use crate::store::{Headed, Page, PageBuilder, PageLimit};
     use proptest::prelude::*;
 
@@ -661,7 +666,7 @@ mod tests {
         }
     }
 
-    impl PieceSink for Strings {
+    impl StringSink for Strings {
         fn last_for(&self, _: usize, _: usize) -> Option<usize> {
             (!self.only_any).then_some(0)
         }
@@ -772,6 +777,16 @@ mod tests {
                 let mut sink = Strings { taken: Vec::new(), room, only_any };
                 prop_assert_eq!(taken(&page, from, form, with_names, &mut sink), fitting.len());
                 prop_assert_eq!(sink.taken, fitting.concat());
+                // As bulk strings, with about as much room as is asked for: as many of them as fit, and none in part.
+                let mut reply = Reply::new(Protocol::Resp2);
+                let (mut stored, most) = (Stored::new(&page.pieces_from(from), form, u64::MAX).unwrap(), lengths.len());
+                let count = reply.lying_bulks(most, room.min(1000), |bulks| match with_names {
+                    Some(with_names) => stored.take_fields(with_names, bulks),
+                    None => stored.take_strings(bulks),
+                });
+                let mut expected = Reply::new(Protocol::Resp2);
+                records.iter().take(count).flatten().for_each(|string| expected.bulk(string));
+                prop_assert_eq!(reply.as_bytes(), expected.as_bytes());
             }
         }
 

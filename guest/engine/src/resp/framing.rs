@@ -1,6 +1,6 @@
 //! Bulk strings as they are written to room that is there already.
 
-use crate::store::{Headed, PieceSink};
+use crate::store::{Headed, StringSink};
 
 /// The end of a line.
 pub(super) const END: &[u8; 2] = b"\r\n";
@@ -102,7 +102,7 @@ impl<'r> Bulks<'r> {
     }
 }
 
-impl PieceSink for Bulks<'_> {
+impl StringSink for Bulks<'_> {
     #[inline(always)]
     fn last_for(&self, strings: usize, bytes: usize) -> Option<usize> {
         self.room.len().checked_sub(strings * AROUND + bytes)

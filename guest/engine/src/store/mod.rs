@@ -28,7 +28,7 @@ pub use batch::{Batch, BatchOp};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use order::Order;
-pub use page::{Chunks, Headed, Lying, Page, PageBuilder, PageLimit, PieceSink, Pieces};
+pub use page::{Chunks, Headed, Lying, Page, PageBuilder, PageLimit, Pieces, StringSink};
 pub use revisions::{Revisions, stripe};
 pub use values::{Values, lent};
 

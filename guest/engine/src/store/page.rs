@@ -199,7 +199,7 @@ impl<'b> Chunks<'b> {
 pub type Headed<'c, const C: usize> = (&'c [u8; C], usize);
 
 /// Where strings of a page are put. The default one takes none: it stands in the place of one that is in use.
-pub trait PieceSink: Default {
+pub trait StringSink: Default {
     /// The last place of it at which there is room for so many strings with so many bytes together; `None` where there is none. Loops ask for it before
     /// they begin, and tell it then.
     fn last_for(&self, strings: usize, bytes: usize) -> Option<usize>;
@@ -208,7 +208,7 @@ pub trait PieceSink: Default {
     /// nothing is put.
     fn put<const C: usize>(&mut self, last: usize, string: Headed<'_, C>) -> bool;
 
-    /// As [`PieceSink::put`], of two of which both or none is put.
+    /// As [`StringSink::put`], of two of which both or none is put.
     fn put_pair<const A: usize, const B: usize>(&mut self, last: usize, first: Headed<'_, A>, second: Headed<'_, B>) -> bool;
 
     /// Puts strings of any length, all or none. `false`: there is no room.

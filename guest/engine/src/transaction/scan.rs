@@ -224,8 +224,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Hands the records of a range to `visit`, page by page, each of which it takes whole, until it breaks off: for who has changed nothing. About
-    /// `expected` records will be read.
+    /// Hands the records of a range to `visit`, page by page, each of which it takes whole, until it breaks off: for who has changed nothing in the
+    /// keyspace. About `expected` records will be read.
     ///
     /// # Errors
     /// As [`Transaction::next`], and those of `visit`.

@@ -70,7 +70,7 @@ impl<'v> Held<'v> {
         if let Some(record) = record {
             let (at_ms, under) = records::read_head(record)?;
             let is_gone = at_ms.is_some_and(|at_ms| rules.is_past(at_ms, now_ms));
-            if at_ms.is_some() && (plan.ends_expiries || is_gone && plan.writes) {
+            if is_gone && plan.writes {
                 return None;
             }
             if !is_gone {
@@ -96,7 +96,8 @@ impl<'v> Held<'v> {
         })
     }
 
-    /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, and it does not concern a tree of ranks.
+    /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it ends no expiry, changes no tree of ranks, and
+    /// what it shows is near.
     /// What it will do is noted for [`Held::loses_simply`].
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
         let Some(kind) = step.straight.kind() else { return true };
@@ -105,12 +106,14 @@ impl<'v> Held<'v> {
             Body::String(_) => (kind == Kind::String, 0, 0),
             Body::Collection(head) => (head.kind == kind, head.rank_levels, head.count),
         };
-        let is_far = match (step.straight.on, &self.body) {
+        let is_more = match (step.straight.on, &self.body) {
             (On::Shown { is_near, .. }, Body::Collection(head)) => is_right && !is_near(&step.call.args, head),
+            // The record that says when it expires would have to go, too.
+            (On::String { ends_expiry: true, .. }, _) => self.expire_at_ms.is_some(),
             (On::Rank(_), Body::Collection(_)) => !tells_ranks(rank_levels, count),
             _ => false,
         };
-        if is_far {
+        if is_more {
             return false;
         }
         let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);

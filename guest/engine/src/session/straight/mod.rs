@@ -93,8 +93,9 @@ impl Engine {
             };
         }
         let Some(parts) = parts else {
-            // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments.
-            self.straight_rests = if plan.has_removals || plan.has_shows { 0 } else { RESTS };
+            // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments, and
+            // what tells of any key.
+            self.straight_rests = if plan.has_removals || plan.has_shows || plan.has_any_keys { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
                 self.memory = Some(transaction.commit_and_recycle()?);

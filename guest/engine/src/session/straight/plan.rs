@@ -30,7 +30,6 @@ pub struct Plan<'j> {
     /// How many calls they are.
     pub calls: usize,
     pub writes: bool,
-    pub ends_expiries: bool,
     /// They may make lists or sorted sets, which others may wait for.
     pub may_be_waited_for: bool,
     /// Not all of them are on strings.
@@ -43,6 +42,8 @@ pub struct Plan<'j> {
     pub has_removals: bool,
     /// Some of them [show](Straight::shows) what the store has.
     pub has_shows: bool,
+    /// Some of them tell of keys, whatever is under these.
+    pub has_any_keys: bool,
     /// The most bytes that the arguments of a call have.
     pub longest: usize,
 }
@@ -103,13 +104,13 @@ impl<'j> Plan<'j> {
             keys: Few::new(),
             calls: 0,
             writes: false,
-            ends_expiries: false,
             may_be_waited_for: false,
             has_collections: false,
             has_members: false,
             has_elements: false,
             has_removals: false,
             has_shows: false,
+            has_any_keys: false,
             longest: 0,
         };
         // They would write the head of their key once, too; but a row may be long.
@@ -157,13 +158,13 @@ impl<'j> Plan<'j> {
         // The arguments decide that of commands only that do not go straight.
         let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
         self.writes |= writes;
-        self.ends_expiries |= matches!(straight.on, On::String { ends_expiry: true, .. });
         self.may_be_waited_for |= writes && !straight.removes() && matches!(kind, Some(Kind::List | Kind::SortedSet));
         self.has_collections |= kind.is_some_and(|kind| kind != Kind::String);
         self.has_members |= straight.name().is_some();
         self.has_elements |= matches!(straight.on, On::Pop(_) | On::Element);
         self.has_removals |= straight.removes();
         self.has_shows |= straight.shows();
+        self.has_any_keys |= kind.is_none();
         // What is shown is what the store has.
         (!self.writes || !self.has_shows).then_some(Doing { command: call.command, straight, writes })
     }
@@ -263,10 +264,12 @@ impl<'j> Plan<'j> {
         members.into_list()
     }
 
-    /// The elements that the calls pop or show, in their order; tells those that show one its number.
+    /// The elements that the calls pop, in their order, or show, each once; tells those that show one its number. Calls that pop write, so no group does both.
     #[inline(never)]
     pub fn find_elements(&mut self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Few<ElementAt> {
         let mut elements = Few::new();
+        let showing = self.steps.iter().filter(|step| matches!(step.straight.on, On::Element)).count();
+        let mut shown = Distinct::with_capacity(showing);
         for step in &mut self.steps {
             let position = position(self.writes, step.key, transaction);
             let Some(list) = held.get_mut(position) else { continue };
@@ -274,8 +277,12 @@ impl<'j> Plan<'j> {
             match step.straight.on {
                 On::Pop(end) => elements.extend((0..step.times).map_while(|_| list.next_popped(end)).map(|index| (position, index))),
                 On::Element => {
-                    step.part = elements.len();
-                    elements.extend(list.shown_at(last(&step.call.args)).map(|index| (position, index)));
+                    let place = last(&step.call.args);
+                    let Some(index) = list.shown_at(place) else { continue };
+                    step.part = shown.position_of(position, place);
+                    if step.part == elements.len() {
+                        elements.push((position, index));
+                    }
                 }
                 _ => {}
             }

@@ -153,10 +153,11 @@ impl<'v> State<'v> {
             }
             On::Rank(direction) => {
                 let score = self.parts.members.get(step.part).and_then(|part| part.value?.score());
-                let (Some(set), Some(score), Some(ranks)) = (held.head(), score, self.ranks) else {
+                let (Some(set), Some(score)) = (held.head(), score) else {
                     reply.null();
                     return Ok(());
                 };
+                let Some(ranks) = self.ranks else { return Err(StoreError::ReadOnly.into()) };
                 let set = Collection { count: set.count, rank_levels: set.rank_levels, ..Collection::empty(set.kind, set.version) };
                 let rank = Tree::on(ranks, set).rank(transaction, score, last(args))?;
                 reply.length(counted_from(direction, rank, set.count));
@@ -171,7 +172,7 @@ impl<'v> State<'v> {
 
     /// Puts what has changed.
     #[inline(never)]
-    pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], popped: &[ElementAt]) -> Result<()> {
+    pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], elements: &[ElementAt]) -> Result<()> {
         let Keyspaces { heads, parts, scores, .. } = self.keyspaces;
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
@@ -212,7 +213,7 @@ impl<'v> State<'v> {
                 transaction.put_straight(scores, [&prefix, &score_at, name], |record| records::write_score(record, score))?;
             }
         }
-        for &(position, index) in popped.iter().take(self.popped) {
+        for &(position, index) in elements.iter().take(self.popped) {
             let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
             transaction.delete_straight(parts, [&records::prefix(version), &records::index(index)])?;
         }
