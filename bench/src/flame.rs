@@ -4,7 +4,7 @@
 //! and not through RocksDB, which has no frame pointers; tables of unwinding lead through RocksDB and end at the component. So samples
 //! within the component count by the former, and all others by the latter.
 
-use crate::in_process::Subject;
+use crate::in_process::{Subject, rocks_options};
 use crate::workload::{Fill, Operation};
 use anyhow::{Context as _, Result, anyhow, ensure};
 use bytes::Bytes;
@@ -30,7 +30,7 @@ pub fn draw(operation: &Operation, pipeline: usize, operations: usize, to: &Path
     ensure!(!matches!(operation.fill, Fill::Runs(..)), "{} takes away what it finds: it cannot run for long", operation.name);
     let dir = tempfile::tempdir()?;
     let component = Component::load_for_perf().map_err(|error| anyhow!("{error:#}"))?;
-    let mut subject = Subject::component(&dir.path().join("data"), &component)?;
+    let mut subject = Subject::component(&dir.path().join("data"), &component, rocks_options())?;
     subject.prepare(operation, 0..operation.keys)?;
     let runs = operation.runs(operations) / pipeline * pipeline;
     ensure!(runs > 0, "--operations is below a pipeline of {pipeline}");

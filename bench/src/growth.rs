@@ -1,7 +1,7 @@
 //! How the time of an operation grows with the size of the collection that it works on, in the component on RocksDB.
 
 use crate::charts::{Axes, Chart, Line};
-use crate::in_process::{Subject, component};
+use crate::in_process::{Subject, component, rocks_options};
 use crate::progress;
 use crate::statistics::median;
 use crate::template::{Numbers, filling, request};
@@ -140,7 +140,7 @@ impl Structure {
     /// The microseconds of each command at a size.
     fn measure(&self, size: usize, component: &Component) -> Result<Vec<f64>> {
         let dir = tempfile::tempdir()?;
-        let mut subject = Subject::component(dir.path(), component)?;
+        let mut subject = Subject::component(dir.path(), component, rocks_options())?;
         let numbers = Numbers { size, ..Numbers::default() };
         match self.fill {
             (command, None) => subject.exchange(&request(command, numbers).into())?,

@@ -88,17 +88,17 @@ impl Work {
 
 impl Subject {
     /// The engine compiled natively, on an empty database in `dir`.
-    pub fn native(dir: &Path) -> Result<Self> {
+    pub fn native(dir: &Path, options: RocksOptions) -> Result<Self> {
         let counter = Counter::default();
-        let store = Box::new(Counting::new(store(dir)?.handle(), counter.clone(), ()));
+        let store = Box::new(Counting::new(RocksStore::open(dir, options)?.handle(), counter.clone(), ()));
         let mut engine = Engine::open(store, Box::new(SystemEnvironment::default()), Settings::default())?;
         engine.connect(1, "bench", None);
         Ok(Self::Native(Box::new(engine), counter))
     }
 
     /// The component, on an empty database in `dir`.
-    pub fn component(dir: &Path, component: &Component) -> Result<Self> {
-        let mut orbweaver = runtime::Orbweaver::builder().open(component, Box::new(store(dir)?.handle()))?;
+    pub fn component(dir: &Path, component: &Component, options: RocksOptions) -> Result<Self> {
+        let mut orbweaver = runtime::Orbweaver::builder().open(component, Box::new(RocksStore::open(dir, options)?.handle()))?;
         orbweaver.connect(1, "bench")?;
         Ok(Self::Component(Box::new(orbweaver)))
     }
@@ -206,8 +206,9 @@ fn succeeded(replies: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn store(dir: &Path) -> Result<RocksStore> {
-    Ok(RocksStore::open(dir, RocksOptions { durability: Durability::Os, ..RocksOptions::default() })?)
+/// Those of `orbweaver serve`, without a flush to the disk.
+pub fn rocks_options() -> RocksOptions {
+    RocksOptions { durability: Durability::Os, ..RocksOptions::default() }
 }
 
 /// Waits until the background threads of all sides rest, at most some seconds.
@@ -222,12 +223,15 @@ pub fn component() -> Result<Component> {
 }
 
 /// Measures operations. What is compared most closely, the engine one way and the other, takes turns within a round.
-pub fn measure(operations: &[&'static Operation], count: usize, rounds: usize) -> Result<Vec<Figure>> {
+pub fn measure(operations: &[&'static Operation], count: usize, rounds: usize, options: RocksOptions) -> Result<Vec<Figure>> {
     let component = component()?;
     let dir = tempfile::tempdir().context("no temporary directory")?;
     let at = |name: &str| dir.path().join(name);
-    let mut sides =
-        [Subject::Raw(Raw::open(&at("raw"))?), Subject::native(&at("native"))?, Subject::component(&at("component"), &component)?];
+    let mut sides = [
+        Subject::Raw(Raw::open(&at("raw"))?),
+        Subject::native(&at("native"), options.clone())?,
+        Subject::component(&at("component"), &component, options)?,
+    ];
     let mut figures = Vec::new();
     let bar = progress::bar("in process", operations.len());
     for operation in operations {

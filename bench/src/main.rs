@@ -65,7 +65,7 @@ fn main() -> Result<()> {
     for part in options.parts() {
         let shown = results.sections().len();
         match part {
-            Part::InProcess => results.in_process = in_process::measure(&operations, options.operations, options.rounds)?,
+            Part::InProcess => results.in_process = in_process::measure(&operations, options.operations, options.rounds, options.rocks()?)?,
             Part::Socket => results.socket = socket::measure(&operations, options.requests, options.rounds, &options.workers)?,
             Part::OwnTests => {
                 results.own_tests = socket::measure_own_tests(&operations, options.requests, options.rounds, &options.workers)?

@@ -1,9 +1,11 @@
 //! What is measured, and how long.
 
+use crate::in_process::rocks_options;
 use crate::workload::{OPERATIONS, Operation};
 use anyhow::{Context as _, Result, ensure};
 use bytesize::ByteSize;
 use clap::Parser;
+use orbweaver::stores::rocksdb::RocksOptions;
 use std::path::PathBuf;
 
 /// A part of a run, in the order in which they run and stand in the report.
@@ -28,6 +30,7 @@ pub enum Part {
   cargo xtask bench
   cargo xtask bench --all --write
   cargo xtask bench --in-process --only SET,GET --json results.json
+  cargo xtask bench --in-process --record-cache 0B
   cargo xtask bench --socket --workers 1,2
   cargo xtask bench --churn --churn-operations 10000000
   cargo xtask bench --memory --data-bytes 10GB
@@ -108,6 +111,10 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     pub data_bytes: ByteSize,
 
+    /// The host's cache of records and pages, in process; 0B: none, so that what is read comes from RocksDB [default: that of `orbweaver serve`]
+    #[arg(long, value_name = "SIZE", conflicts_with = "write")]
+    pub record_cache: Option<ByteSize>,
+
     /// Also write everything to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -148,6 +155,16 @@ impl Options {
             return Ok(OPERATIONS.iter().collect());
         }
         self.only.iter().map(|command| find(command)).collect()
+    }
+
+    /// How the engine's RocksDB is opened, in process.
+    pub fn rocks(&self) -> Result<RocksOptions> {
+        let usual = rocks_options();
+        let record_cache_bytes = match self.record_cache {
+            Some(size) => usize::try_from(size.as_u64()).context("--record-cache is more than this machine can have")?,
+            None => usual.record_cache_bytes,
+        };
+        Ok(RocksOptions { record_cache_bytes, ..usual })
     }
 
     /// What a flame graph is drawn of.
