@@ -420,16 +420,14 @@ impl<'r> Stored<'r> {
     #[inline]
     pub fn take_fields(&mut self, with_names: bool, sink: &mut impl StringSink) -> usize {
         match (self.form, with_names) {
-            (Form::Field, true) => self.in_turns(|fields| {
+            (Form::Field, true) => self.in_turns(|fields, before| {
                 fields.pairs::<SHORT, SHORT>(sink);
                 fields.pairs::<SHORT, LONG>(sink);
-                fields.pairs::<LONG, LONG>(sink);
-                fields.take(1, |bytes, lying| split_field(bytes, lying).is_some_and(|field| sink.put_any(field)));
+                fields.take(fields.alone(before), |bytes, lying| split_field(bytes, lying).is_some_and(|field| sink.put_any(field)));
             }),
-            (Form::Field, false) => self.in_turns(|fields| {
-                fields.values::<SHORT>(sink);
+            (Form::Field, false) => self.in_turns(|fields, before| {
                 fields.values::<LONG>(sink);
-                fields.take(1, |bytes, lying| split_field(bytes, lying).is_some_and(|[_, value]| sink.put_any([value])));
+                fields.take(fields.alone(before), |bytes, lying| split_field(bytes, lying).is_some_and(|[_, value]| sink.put_any([value])));
             }),
             _ => 0,
         }
@@ -441,22 +439,29 @@ impl<'r> Stored<'r> {
         sink: &mut impl StringSink,
         is_of_form: impl Fn(Lying, &[u8; KEY]) -> bool + Copy,
     ) -> usize {
-        self.in_turns(|records| {
+        self.in_turns(|records, before| {
             records.behind::<KEY, SHORT>(sink, is_of_form);
             records.behind::<KEY, LONG>(sink, is_of_form);
-            records.take(1, |bytes, lying| {
+            records.take(records.alone(before), |bytes, lying| {
                 let record = bytes.get(lying.start..lying.end).and_then(|record| record.split_first_chunk());
                 record.is_some_and(|(key, string)| is_of_form(lying, key) && sink.put_any([string]))
             });
         })
     }
 
-    /// Has `take` take some of the records, each kind in its own loop, until it takes none. Returns how many it has taken.
-    fn in_turns(&mut self, mut take: impl FnMut(&mut Self)) -> usize {
+    /// How many of the next are put one by one, where `before` were taken before the last turn of the loops: where these took none, the next most likely are
+    /// too long as well.
+    const fn alone(&self, before: usize) -> usize {
+        if self.taken == before { 8 } else { 1 }
+    }
+
+    /// Has `take` take some of the records, each kind in its own loop, until it takes none; it is told how many were taken before. Returns how many it has
+    /// taken.
+    fn in_turns(&mut self, mut take: impl FnMut(&mut Self, usize)) -> usize {
         let start = self.taken;
         loop {
             let before = self.taken;
-            take(self);
+            take(self, before);
             if self.taken == before || self.taken == self.most {
                 return self.taken.saturating_sub(start);
             }
