@@ -2,8 +2,11 @@
 
 use crate::store_bindings::orbweaver::kv::store as wit;
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
+use orbweaver_engine::store::{
+    Batch, Direction, KeyRange, Keyspace, KnownPages, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values,
+};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 thread_local! {
     static LAST: Cell<Last> = const { Cell::new(Last::IsEnded) };
@@ -41,9 +44,29 @@ fn end_what_is_open() {
     }
 }
 
+/// The numbers of pages, which cross beside a scan.
+#[repr(C)]
+struct PageNumbers {
+    /// Of the page that is known, see `Store::scan_unless_known`.
+    known: AtomicU64,
+    /// Of the page that the host gives.
+    given: AtomicU64,
+}
+
+static PAGE_NUMBERS: PageNumbers = PageNumbers { known: AtomicU64::new(0), given: AtomicU64::new(0) };
+
+/// Where they are. The host, which calls the core module of this component, reads the first one and writes the second one while the component waits for a
+/// page: a page that is known comes empty (docs/boundary.md). Others leave them as they are.
+#[unsafe(export_name = "orbweaver:host/page-numbers@1")]
+extern "C" fn page_numbers() -> *const PageNumbers {
+    &raw const PAGE_NUMBERS
+}
+
 /// The host's store.
 pub struct HostStore {
     limits: Limits,
+    /// What the host gives again.
+    pages: KnownPages,
     /// What each keyspace was opened with.
     orders: Vec<(Keyspace, Order)>,
 }
@@ -52,7 +75,11 @@ impl HostStore {
     /// The store, with its limits, which do not change.
     pub fn new() -> Self {
         let wit::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = wit::get_limits();
-        Self { orders: Vec::new(), limits: Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } }
+        Self {
+            orders: Vec::new(),
+            pages: KnownPages::default(),
+            limits: Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only },
+        }
     }
 }
 
@@ -152,6 +179,31 @@ impl Store for HostStore {
         };
         let page = wit::scan(keyspace.0, range, direction, limit.max_items, limit.max_bytes).map_err(error)?;
         Ok(Page { bytes: page.records.bytes.into(), ends: page.records.ends, more: page.more })
+    }
+
+    fn scan_and_look(
+        &mut self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+        look: &mut dyn FnMut(&Page),
+    ) -> Result<(), StoreError> {
+        let slot = KnownPages::slot(keyspace, range, direction, limit);
+        let known = self.pages.number(slot);
+        PAGE_NUMBERS.known.store(known, Ordering::Relaxed);
+        let page = self.scan(keyspace, range, direction, limit);
+        PAGE_NUMBERS.known.store(0, Ordering::Relaxed);
+        let given = PAGE_NUMBERS.given.swap(0, Ordering::Relaxed);
+        let page = page?;
+        match self.pages.page(slot, given) {
+            Some(known) => look(known),
+            None => {
+                look(&page);
+                self.pages.keep(slot, given, page);
+            }
+        }
+        Ok(())
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {

@@ -67,9 +67,10 @@ impl<'n> Distinct<'n> {
     }
 }
 
-/// Where a thing is looked for first.
+/// Where a thing is looked for first: a number below 2^32.
 #[inline]
-fn place(number: u32, name: &[u8]) -> usize {
+#[must_use]
+pub fn place(number: u32, name: &[u8]) -> usize {
     let mix = |sum: u64, word: u64| {
         let product = (sum ^ word).wrapping_mul(FACTOR);
         product ^ (product >> 32)

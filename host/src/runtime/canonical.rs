@@ -101,8 +101,8 @@ pub trait Canonical {
 
 /// One that the component is given.
 pub trait Lower: Canonical {
-    /// Writes it to where there is room for it.
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()>;
+    /// Writes it to its image: zeros, as many as it takes bytes. Lists go to memory that the component allocates.
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()>;
 
     /// Appends it to parameters.
     fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()>;
@@ -113,8 +113,34 @@ pub trait Lower: Canonical {
         Self: Sized,
     {
         let mut place = Place::at(at);
-        all.iter().try_for_each(|one| one.lower(guest, place.of::<Self>()))
+        all.iter().try_for_each(|one| write(one, guest, place.of::<Self>()))
     }
+}
+
+/// No value of `wit/` takes more.
+const MOST_BYTES: usize = 128;
+
+/// Writes a value to where there is room for it, at once: to look for the memory is a part of what a short call takes.
+#[inline(always)]
+pub fn write<T: Lower>(value: &T, guest: &mut Guest<'_>, at: usize) -> Result<()> {
+    const { assert!(T::SHAPE.size <= MOST_BYTES, "a large value") };
+    let mut image = [0; MOST_BYTES];
+    let image = image.get_mut(..T::SHAPE.size).unwrap_or_default();
+    value.lower(guest, image)?;
+    guest.write(at, image)
+}
+
+/// The image of a part of a value.
+#[inline(always)]
+pub fn part(image: &mut [u8], at: usize) -> &mut [u8] {
+    image.get_mut(at..).unwrap_or_default()
+}
+
+/// Puts bytes at the head of an image.
+#[inline(always)]
+pub fn put<const N: usize>(image: &mut [u8], bytes: [u8; N]) -> Result<()> {
+    *image.first_chunk_mut().ok_or_else(|| format_err!("a value has no room for {N} bytes of it"))? = bytes;
+    Ok(())
 }
 
 /// One that the component gives.
@@ -187,8 +213,9 @@ macro_rules! numbers {
         }
 
         impl Lower for $number {
-            fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-                guest.write(at, &self.to_le_bytes())
+            #[inline(always)]
+            fn lower(&self, _guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+                put(image, self.to_le_bytes())
             }
 
             fn flatten(&self, _guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -225,8 +252,9 @@ impl Canonical for u8 {
 }
 
 impl Lower for u8 {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-        guest.write(at, &[*self])
+    #[inline(always)]
+    fn lower(&self, _guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+        put(image, [*self])
     }
 
     fn flatten(&self, _guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -254,8 +282,9 @@ impl Canonical for bool {
 }
 
 impl Lower for bool {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-        u8::from(*self).lower(guest, at)
+    #[inline(always)]
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+        u8::from(*self).lower(guest, image)
     }
 
     fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -274,8 +303,9 @@ impl<T: Canonical + ?Sized> Canonical for &T {
 }
 
 impl<T: Lower + ?Sized> Lower for &T {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-        T::lower(self, guest, at)
+    #[inline(always)]
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+        T::lower(self, guest, image)
     }
 
     fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -288,7 +318,7 @@ impl<T: Canonical> Canonical for [T] {
 }
 
 /// Puts a list into memory that the component allocates for it.
-#[inline]
+#[inline(always)]
 pub fn placed<T: Lower>(list: &[T], guest: &mut Guest<'_>) -> Result<(u32, u32)> {
     let bytes = list.len().checked_mul(T::SHAPE.size).ok_or_else(|| format_err!("a list is too long"))?;
     let at = guest.allocate(bytes, T::SHAPE.align)?;
@@ -297,9 +327,11 @@ pub fn placed<T: Lower>(list: &[T], guest: &mut Guest<'_>) -> Result<(u32, u32)>
 }
 
 impl<T: Lower> Lower for [T] {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
+    #[inline(always)]
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
         let (start, count) = placed(self, guest)?;
-        u32::lower_all(&[start, count], guest, at)
+        put(image, start.to_le_bytes())?;
+        put(part(image, size_of::<u32>()), count.to_le_bytes())
     }
 
     fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -317,8 +349,9 @@ macro_rules! lists {
         }
 
         impl$(<$element: Lower>)? Lower for $owned {
-            fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-                <$lent>::lower(self.$list(), guest, at)
+            #[inline(always)]
+            fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+                <$lent>::lower(self.$list(), guest, image)
             }
 
             fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -358,9 +391,9 @@ impl<T: Canonical> Canonical for Option<T> {
 }
 
 impl<T: Lower> Lower for Option<T> {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-        guest.write(at, &[self.is_some().into()])?;
-        self.as_ref().map_or(Ok(()), |some| some.lower(guest, at + Self::SHAPE.payload))
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+        put(image, [self.is_some().into()])?;
+        self.as_ref().map_or(Ok(()), |some| some.lower(guest, part(image, Self::SHAPE.payload)))
     }
 
     fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
@@ -387,9 +420,10 @@ impl<T: Canonical, E: Canonical> Canonical for Result<T, E> {
 }
 
 impl<T: Lower, E: Lower> Lower for Result<T, E> {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-        guest.write(at, &[self.is_err().into()])?;
-        let payload = at + Self::SHAPE.payload;
+    #[inline(always)]
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+        put(image, [self.is_err().into()])?;
+        let payload = part(image, Self::SHAPE.payload);
         match self {
             Ok(done) => done.lower(guest, payload),
             Err(error) => error.lower(guest, payload),
@@ -427,10 +461,11 @@ macro_rules! tuples {
 
         #[allow(non_snake_case, unused_variables, unused_mut, clippy::allow_attributes)]
         impl<$($part: Lower),*> Lower for ($($part,)*) {
-            fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
+            #[inline(always)]
+            fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
                 let ($($part,)*) = self;
-                let mut place = Place::at(at);
-                $($part.lower(guest, place.of::<$part>())?;)*
+                let mut place = Place::at(0);
+                $($part.lower(guest, part(image, place.of::<$part>()))?;)*
                 Ok(())
             }
 
@@ -467,8 +502,8 @@ impl Canonical for ExpireWhen {
 }
 
 impl Lower for ExpireWhen {
-    fn lower(&self, guest: &mut Guest<'_>, at: usize) -> Result<()> {
-        self.bits().lower(guest, at)
+    fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+        self.bits().lower(guest, image)
     }
 
     fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {

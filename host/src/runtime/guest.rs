@@ -1,6 +1,6 @@
 //! The component's memory, as the host uses it while the component runs or waits.
 
-use super::canonical::{aligned, size, word};
+use super::canonical::{Lift as _, aligned, size, word};
 use super::imports::State;
 use super::shelves::Shelves;
 use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContext, StoreContextMut, TypedFunc, format_err};
@@ -15,18 +15,24 @@ pub struct Abi {
     /// Old address, old size, alignment and new size, to an address.
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
     shelves: Option<Shelves>,
+    /// Where the numbers of pages are.
+    page_numbers: Option<u32>,
 }
+
+/// The function of the core module that tells where the numbers of pages are: of the one that it knows, and of the one that it is given.
+const PAGE_NUMBERS: &str = "orbweaver:host/page-numbers@1";
 
 impl Abi {
     /// Those of an instance.
     pub fn of(instance: Instance, mut wasm: impl AsContextMut<Data = State>) -> Result<Self> {
         let memory = instance.get_memory(&mut wasm, "memory").ok_or_else(|| format_err!("the component has no memory"))?;
         let realloc = instance.get_typed_func(&mut wasm, "cabi_realloc")?;
-        let shelves = match instance.get_func(&mut wasm, Shelves::EXPORT) {
-            Some(shelves) => Some(Shelves::at(shelves.typed::<(), u32>(&wasm)?.call(&mut wasm, ())?)),
-            None => None,
+        let mut told = |name: &str| match instance.get_func(&mut wasm, name) {
+            Some(place) => place.typed::<(), u32>(&wasm)?.call(&mut wasm, ()).map(Some),
+            None => Ok(None),
         };
-        Ok(Self { memory, realloc, shelves })
+        let (shelves, page_numbers) = (told(Shelves::EXPORT)?.map(Shelves::at), told(PAGE_NUMBERS)?);
+        Ok(Self { memory, realloc, shelves, page_numbers })
     }
 
     /// The component's memory, to look at.
@@ -40,6 +46,7 @@ pub struct Guest<'g> {
     wasm: StoreContextMut<'g, State>,
     memory: Memory,
     shelves: Option<Shelves>,
+    page_numbers: Option<u32>,
 }
 
 impl<'g> Guest<'g> {
@@ -48,10 +55,10 @@ impl<'g> Guest<'g> {
     pub fn of(wasm: impl Into<StoreContextMut<'g, State>>) -> Result<Self> {
         let wasm = wasm.into();
         let abi = wasm.data().abi.as_ref();
-        let (memory, shelves) = abi
-            .map(|abi| (abi.memory, abi.shelves))
+        let (memory, shelves, page_numbers) = abi
+            .map(|abi| (abi.memory, abi.shelves, abi.page_numbers))
             .ok_or_else(|| format_err!("the component's memory is not there, or its allocator is at work"))?;
-        Ok(Self { wasm, memory, shelves })
+        Ok(Self { wasm, memory, shelves, page_numbers })
     }
 
     /// The memory, and what belongs to the instance.
@@ -64,6 +71,18 @@ impl<'g> Guest<'g> {
     #[inline]
     pub fn memory(&self) -> &[u8] {
         self.memory.data(&self.wasm)
+    }
+
+    /// The number of the page that the component knows; 0 of none.
+    #[inline]
+    pub fn known_page(&self) -> Result<u64> {
+        self.page_numbers.map_or(Ok(0), |at| u64::lift(self.memory(), size(at)))
+    }
+
+    /// Tells the number of the page that it is given.
+    #[inline]
+    pub fn tell_page(&mut self, number: u64) -> Result<()> {
+        self.page_numbers.map_or(Ok(()), |at| self.write(size(at) + size_of::<u64>(), &number.to_le_bytes()))
     }
 
     /// So many bytes of the component's allocator; of none, an address that is not null.
@@ -110,6 +129,10 @@ impl<'g> Guest<'g> {
     #[inline]
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         let room = self.room(at, bytes.len())?;
+        if bytes.len() <= COPIED_AT_ONCE {
+            room.copy_from_slice(bytes);
+            return Ok(());
+        }
         room.chunks_mut(COPIED_AT_ONCE).zip(bytes.chunks(COPIED_AT_ONCE)).for_each(|(room, bytes)| room.copy_from_slice(bytes));
         Ok(())
     }

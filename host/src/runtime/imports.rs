@@ -2,7 +2,7 @@
 
 mod store;
 
-use super::canonical::{Lower, piece, size};
+use super::canonical::{self, piece, size};
 use super::guest::{Abi, Guest};
 use orbweaver_engine::environment::Environment;
 use orbweaver_engine::store::{KeyRange, Scope, Store, StoreError};
@@ -27,6 +27,8 @@ pub struct State {
     pub commits: u64,
     /// Calls of imports since the instance was made.
     pub imports: u64,
+    /// Pages that the component had already, since the instance was made.
+    pub spared_pages: u64,
     /// The text of the panic that ended the instance.
     pub panic: Option<String>,
     /// How much memory it may have.
@@ -50,6 +52,7 @@ impl State {
             abi: None,
             commits: 0,
             imports: 0,
+            spared_pages: 0,
             panic: None,
             limits,
             deadline,
@@ -103,7 +106,7 @@ pub fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         let now_us = imported(&mut host).environment.now_us();
         // Nanoseconds, below 1e9, which fits.
         let datetime = (now_us / 1_000_000, u32::try_from(now_us % 1_000_000 * 1000).unwrap_or(0));
-        datetime.lower(&mut Guest::of(&mut host)?, size(answer))
+        canonical::write(&datetime, &mut Guest::of(&mut host)?, size(answer))
     })?;
     linker.func_wrap("wasi:random/random@0.2.0", "get-random-u64", |mut host: Host<'_>| imported(&mut host).environment.random())?;
     linker.func_wrap("orbweaver:engine/log@0.1.0", "panicked", |mut host: Host<'_>, text: u32, length: u32| -> Result<()> {

@@ -217,6 +217,11 @@ impl Instance {
         self.calls + self.wasm.data().imports
     }
 
+    /// Pages that did not cross, as the component had them already, since the instance was made.
+    pub fn spared_pages(&self) -> u64 {
+        self.wasm.data().spared_pages
+    }
+
     /// Ends the instance, and with it the transaction that it may have had open.
     pub fn into_state(self) -> State {
         let mut state = self.wasm.into_data();

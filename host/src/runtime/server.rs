@@ -118,6 +118,13 @@ impl Orbweaver {
         self.instance.as_ref().map_or(0, Instance::crossings)
     }
 
+    /// How many pages of scans were not copied into the component, which had them already, since the present instance was made. 0 where there is no
+    /// instance.
+    #[must_use]
+    pub fn spared_pages(&self) -> u64 {
+        self.instance.as_ref().map_or(0, Instance::spared_pages)
+    }
+
     /// A memory that the module exports: for `cargo xtask profile`.
     #[doc(hidden)]
     #[must_use]

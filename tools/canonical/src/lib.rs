@@ -29,14 +29,14 @@ fn of_record(input: &DeriveInput, record: &DataStruct) -> TokenStream {
     let types: Vec<&Type> = record.fields.iter().map(|field| &field.ty).collect();
     quote! {
         const _: () = {
-            use crate::runtime::canonical::{Canonical, Flat, Guest, Lift, Lower, Place, Shape};
+            use crate::runtime::canonical::{Canonical, Flat, Guest, Lift, Lower, Place, Shape, part};
             impl Canonical for #name {
                 const SHAPE: Shape = Shape::of_record(&[#(<#types as Canonical>::SHAPE),*]);
             }
             impl Lower for #name {
-                fn lower(&self, guest: &mut Guest<'_>, at: usize) -> wasmtime::Result<()> {
-                    let mut place = Place::at(at);
-                    #(Lower::lower(&self.#members, guest, place.of::<#types>())?;)*
+                fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> wasmtime::Result<()> {
+                    let mut place = Place::at(0);
+                    #(Lower::lower(&self.#members, guest, part(image, place.of::<#types>()))?;)*
                     Ok(())
                 }
                 fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> wasmtime::Result<()> {
@@ -74,8 +74,8 @@ fn of_variant(input: &DeriveInput, variant: &DataEnum) -> syn::Result<TokenStrea
     let pattern = |payload_type: &Option<&Type>| payload_type.map(|_| quote!((#payload)));
     let lowered = cases.iter().map(|(case, number, payload_type)| {
         let pattern = pattern(payload_type);
-        let lower = payload_type.map(|_| quote!(Lower::lower(#payload, guest, at + Self::SHAPE.payload)?;));
-        quote!(Self::#case #pattern => { guest.write(at, &[#number])?; #lower })
+        let lower = payload_type.map(|_| quote!(Lower::lower(#payload, guest, part(image, Self::SHAPE.payload))?;));
+        quote!(Self::#case #pattern => { put(image, [#number])?; #lower })
     });
     let flattened = cases.iter().map(|(case, number, payload_type)| {
         let pattern = pattern(payload_type);
@@ -88,12 +88,12 @@ fn of_variant(input: &DeriveInput, variant: &DataEnum) -> syn::Result<TokenStrea
     });
     Ok(quote! {
         const _: () = {
-            use crate::runtime::canonical::{Canonical, Flat, Guest, Lift, Lower, Shape, no_case};
+            use crate::runtime::canonical::{Canonical, Flat, Guest, Lift, Lower, Shape, no_case, part, put};
             impl Canonical for #name {
                 const SHAPE: Shape = Shape::of_variant(&[#(<#payloads as Canonical>::SHAPE),*]);
             }
             impl Lower for #name {
-                fn lower(&self, guest: &mut Guest<'_>, at: usize) -> wasmtime::Result<()> {
+                fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> wasmtime::Result<()> {
                     match self { #(#lowered)* }
                     Ok(())
                 }

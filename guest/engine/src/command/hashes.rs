@@ -9,7 +9,7 @@ use super::scan;
 use super::{Command, Context, Group, reply_value};
 use crate::error::{Error, Result, texts};
 use crate::layout::LentField;
-use crate::layout::records::{Lot, Stored};
+use crate::layout::lots::{Lot, Stored};
 use crate::number::LongDouble;
 use crate::resp::reply::{Protocol, Reply};
 use crate::scan::Step;

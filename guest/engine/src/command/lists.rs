@@ -7,7 +7,7 @@ use super::parts::Parts;
 use super::straight::{Straight, arg};
 use super::{Command, Context, Group, reply_strings, reply_value};
 use crate::error::{Error, Result, texts};
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::layout::straight::{CollectionReader, Head};
 use crate::layout::{KeyAt, Kind};
 use crate::number::parse_i64;

@@ -40,7 +40,7 @@ pub use blocking::Wait;
 use crate::db::Db;
 use crate::error::Result;
 use crate::layout::Kind;
-use crate::layout::records::{Lot, Stored};
+use crate::layout::lots::{Lot, Stored};
 use crate::resp::reply::Reply;
 use crate::session::{Server, Session};
 use bytes::Bytes;

@@ -15,6 +15,7 @@ pub mod camellia;
 pub mod expiry;
 pub mod field_expiry;
 pub mod lists;
+pub mod lots;
 mod model;
 pub mod nemo;
 mod open;
@@ -36,8 +37,9 @@ use bytes::Bytes;
 use expiry::ExpiryRules;
 use field_expiry::FieldIndex;
 use lists::{ListAlgorithm, ListHead};
+use lots::Lot;
 use ranks::RankRecords;
-use records::{Lot, Record, Records, Walk};
+use records::{Record, Records, Walk};
 use std::ops::ControlFlow;
 use straight::Keyspaces;
 
@@ -151,13 +153,27 @@ pub enum Cut {
 
 impl Cut {
     /// The part of `all`, the records of a sorted set, between two cuts. `key` is where a cut is; `None` at an edge.
-    pub fn range(from: &Self, to: &Self, all: KeyRange, key: impl Fn(&Self) -> Option<Vec<u8>>) -> KeyRange {
-        let start = key(from).unwrap_or(match from {
-            // Behind the highest score: nothing.
-            Self::Behind(_) => all.end.clone().unwrap_or_default(),
-            _ => all.start,
+    pub fn range(from: &Self, to: &Self, mut all: KeyRange, key: impl Fn(&Self) -> Option<Vec<u8>>) -> KeyRange {
+        Self::narrow(from, to, &mut all, |cut, place| {
+            key(cut).is_some_and(|key| {
+                *place = key;
+                true
+            })
         });
-        KeyRange { start, after_start: false, end: key(to).or(all.end) }
+        all
+    }
+
+    /// Narrows the range of all records of a sorted set, from its start on, to the part between two cuts. `put` puts where a cut is in the place of a key;
+    /// `false`, and nothing put, at an edge.
+    pub fn narrow(from: &Self, to: &Self, all: &mut KeyRange, put: impl Fn(&Self, &mut Vec<u8>) -> bool) {
+        if !put(from, &mut all.start) && matches!(from, Self::Behind(_)) {
+            // Behind the highest score: nothing.
+            all.start = all.end.clone().unwrap_or_default();
+        }
+        let end = all.end.get_or_insert_default();
+        if !put(to, end) && end.is_empty() {
+            all.end = None;
+        }
     }
 }
 
@@ -373,7 +389,7 @@ pub trait Layout {
     fn decode_field(&self, key: &Bytes) -> Result<Bytes>;
 
     /// Hands the fields that a walk over [`Layout::fields`] has still to come to `visit`, some at a time, each with its value and its expiry,
-    /// but those whose time is past. Layouts whose records hold fields and values as they are do it [without a copy](records::lend_lots).
+    /// but those whose time is past. Layouts whose records hold fields and values as they are do it [without a copy](lots::lend_lots).
     ///
     /// # Errors
     /// As [`Walk::each_run`].

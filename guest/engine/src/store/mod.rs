@@ -18,6 +18,7 @@ pub mod conformance;
 pub mod counting;
 mod error;
 pub mod fault;
+mod known_pages;
 mod memory;
 mod order;
 mod page;
@@ -26,9 +27,10 @@ mod values;
 
 pub use batch::{Batch, BatchOp};
 pub use error::StoreError;
+pub use known_pages::KnownPages;
 pub use memory::MemoryStore;
 pub use order::Order;
-pub use page::{Chunks, Headed, Lying, Page, PageBuilder, PageLimit, Pieces, StringSink};
+pub use page::{Chunks, Headed, Lying, Numbered, Page, PageBuilder, PageLimit, Pieces, StringSink};
 pub use revisions::{Revisions, stripe};
 pub use values::{Values, lent};
 
@@ -103,6 +105,21 @@ impl KeyRange {
         Self { start: prefix.to_vec(), after_start: false, end: prefix_end(prefix) }
     }
 
+    /// Makes it [`KeyRange::prefix`], in the memory that it has.
+    pub fn refill(&mut self, prefix: &[u8]) {
+        // With room for what follows in most keys.
+        let room = 3 * prefix.len();
+        self.start.clear();
+        self.start.reserve(room);
+        self.start.extend_from_slice(prefix);
+        self.after_start = false;
+        let end = self.end.get_or_insert_default();
+        end.reserve(room);
+        if !put_prefix_end(prefix, end) {
+            self.end = None;
+        }
+    }
+
     /// `key` and no other, in byte order.
     #[must_use]
     pub fn only(key: &[u8]) -> Self {
@@ -117,6 +134,7 @@ impl KeyRange {
 
     /// Whether no key can be in the range, by its ends.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self, order: Order) -> bool {
         self.end.as_deref().is_some_and(|end| order.compare(&self.start, end).is_ge())
     }
@@ -133,14 +151,19 @@ impl KeyRange {
 /// The smallest byte string above every string that begins with `prefix`; `None` when there is none (all bytes 0xff, or empty).
 #[must_use]
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if let Some(next) = last.checked_add(1) {
-            end.push(next);
-            return Some(end);
-        }
-    }
-    None
+    let mut end = Vec::with_capacity(prefix.len());
+    put_prefix_end(prefix, &mut end).then_some(end)
+}
+
+/// As [`prefix_end`], in the place of what is in `end`. `false`: there is none.
+fn put_prefix_end(prefix: &[u8], end: &mut Vec<u8>) -> bool {
+    end.clear();
+    let Some(last) = prefix.iter().rposition(|&byte| byte < u8::MAX) else { return false };
+    end.extend(prefix.iter().take(last + 1));
+    end.last_mut().is_some_and(|last| {
+        *last += 1;
+        true
+    })
 }
 
 /// A handle on an ordered key-value store. See the module's documentation for the obligations.
@@ -209,6 +232,39 @@ pub trait Store {
     /// # Errors
     /// As [`Store::get`].
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError>;
+
+    /// As [`Store::scan`], for who only looks at the page: it is handed to `look`, once, and stays where it is. The component's own keeps pages that its
+    /// host gives again.
+    ///
+    /// # Errors
+    /// As [`Store::get`]; `look` has not been called then.
+    fn scan_and_look(
+        &mut self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+        look: &mut dyn FnMut(&Page),
+    ) -> Result<(), StoreError> {
+        look(&self.scan(keyspace, range, direction, limit)?);
+        Ok(())
+    }
+
+    /// As [`Store::scan`], for who may have the page: `known` is the number that it came with, 0 of none. For hosts: the component does not ask for it. A
+    /// store that keeps no pages leaves it as it is.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    fn scan_unless_known(
+        &mut self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+        _known: u64,
+    ) -> Result<Numbered, StoreError> {
+        self.scan(keyspace, range, direction, limit).map(Numbered::from)
+    }
 
     /// For each lock key its *revision*: a number that differs from an earlier one whenever a transaction has committed in
     /// between that named the key in `changed`. (What an exclusive one changes shows in the epoch.) False alarms are allowed,

@@ -83,6 +83,21 @@ impl Page {
     }
 }
 
+/// A page, or that it is one which is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Numbered {
+    /// The page; `None`: it is the one with that number.
+    pub page: Option<Page>,
+    /// What it is known by: no other page ever has the number. 0: it will not be known again.
+    pub number: u64,
+}
+
+impl From<Page> for Numbered {
+    fn from(page: Page) -> Self {
+        Self { page: Some(page), number: 0 }
+    }
+}
+
 /// Keys and values of a page, see [`Page::pieces_from`].
 #[derive(Clone, Debug, Default)]
 pub struct Pieces<'p> {

@@ -1,7 +1,7 @@
 //! Scans that see the overlay: the store's pages and the transaction's own changes, merged.
 
 use super::Transaction;
-use crate::store::{Direction, KeyRange, Keyspace, Page, PageLimit, Pieces, StoreError};
+use crate::store::{Direction, KeyRange, Keyspace, Order, Page, PageLimit, Pieces, StoreError};
 use bytes::Bytes;
 use std::ops::ControlFlow;
 
@@ -14,7 +14,9 @@ pub struct Scan {
     rest: KeyRange,
     /// The record of `page` that was returned last, if `rest` does not know yet: only a scan that meets changes has to.
     passed: Option<usize>,
-    unread: Unread,
+    /// What the store has still to be asked for.
+    unread: KeyRange,
+    items: PageItems,
     direction: Direction,
     page: Page,
     /// Next record of `page`.
@@ -23,35 +25,30 @@ pub struct Scan {
     own: Option<Box<(Bytes, Bytes)>>,
 }
 
-/// What the store has still to be asked for of a range.
+/// How many records the next page asks for: grows, so that a short look costs little and a long walk few calls.
 #[derive(Debug)]
-struct Unread {
-    range: KeyRange,
-    /// How many records the next page asks for: grows, so that a short look costs little and a long walk few calls.
-    next_items: u32,
+struct PageItems(u32);
+
+impl PageItems {
+    fn expecting(records: usize) -> Self {
+        Self(u32::try_from(records).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS))
+    }
+
+    /// The limit of the next page.
+    fn next(&mut self) -> PageLimit {
+        let limit = PageLimit::items(self.0);
+        self.0 = self.0.saturating_mul(4).min(MAX_PAGE_ITEMS);
+        limit
+    }
 }
 
-impl Unread {
-    fn new(range: KeyRange, expected: usize) -> Self {
-        Self { range, next_items: u32::try_from(expected).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS) }
+/// The key of the last record of a page, behind which the store is to be asked for more; `None` where there is no more.
+fn last_of(page: &Page) -> Result<Option<&[u8]>, StoreError> {
+    if !page.more {
+        return Ok(None);
     }
-
-    /// The next page, which `read` gets.
-    #[inline]
-    fn next_page(
-        &mut self,
-        direction: Direction,
-        read: impl FnOnce(&KeyRange, PageLimit) -> Result<Page, StoreError>,
-    ) -> Result<Page, StoreError> {
-        let page = read(&self.range, PageLimit::items(self.next_items))?;
-        self.next_items = self.next_items.saturating_mul(4).min(MAX_PAGE_ITEMS);
-        match page.len().checked_sub(1).filter(|_| page.more).and_then(|last| page.pieces(last)) {
-            Some((last, _)) => Scan::pass(&mut self.range, direction, last),
-            None if page.more => return Err(StoreError::Corrupt("an empty page that says there is more".into())),
-            None => {}
-        }
-        Ok(page)
-    }
+    let last = page.len().checked_sub(1).and_then(|last| page.pieces(last));
+    last.map(|(key, _)| Some(key)).ok_or_else(|| StoreError::Corrupt("an empty page that says there is more".into()))
 }
 
 /// Where a scan finds the record that it has come to.
@@ -135,7 +132,8 @@ impl Scan {
     #[must_use]
     pub fn new(keyspace: Keyspace, range: KeyRange, direction: Direction, expected: usize) -> Self {
         let page = Page { bytes: Bytes::new(), ends: Vec::new(), more: true };
-        Self { keyspace, rest: range.clone(), passed: None, unread: Unread::new(range, expected), direction, page, position: 0, own: None }
+        let items = PageItems::expecting(expected);
+        Self { keyspace, rest: range.clone(), passed: None, unread: range, items, direction, page, position: 0, own: None }
     }
 
     /// Leaves what has been passed behind.
@@ -225,36 +223,40 @@ impl Transaction<'_> {
     }
 
     /// Hands the records of a range to `visit`, page by page, each of which it takes whole, until it breaks off: for who has changed nothing in the
-    /// keyspace. About `expected` records will be read.
+    /// keyspace, which is in byte order. About `expected` records will be read. What is left in `range` is of no use but for its memory.
     ///
     /// # Errors
     /// As [`Transaction::next`], and those of `visit`.
     pub fn each_page<E: From<StoreError>>(
         &mut self,
         keyspace: Keyspace,
-        range: KeyRange,
+        range: &mut KeyRange,
         direction: Direction,
         expected: usize,
         mut visit: impl FnMut(Run<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
-        let order = self.store.order(keyspace);
-        let mut unread = Unread::new(range, expected);
-        while !unread.range.is_empty(order) {
-            let page = unread.next_page(direction, |range, limit| self.store.scan(keyspace, range, direction, limit))?;
-            if visit(Run::lying(page.pieces_from(0)))?.is_break() || !page.more {
-                break;
-            }
+        let mut items = PageItems::expecting(expected);
+        while !range.is_empty(Order::Bytes) {
+            let mut last = Ok(None);
+            self.store.scan_and_look(keyspace, range, direction, items.next(), &mut |page| {
+                last = last_of(page).map_err(E::from).and_then(|last| {
+                    let flow = visit(Run::lying(page.pieces_from(0)))?;
+                    Ok(last.filter(|_| flow.is_continue()).map(<[u8]>::to_vec))
+                });
+            })?;
+            let Some(last) = last? else { break };
+            Scan::pass(range, direction, &last);
         }
         Ok(())
     }
 
-    /// As [`Transaction::each_run`], of all records of a range. About `expected` records will be read.
+    /// As [`Transaction::each_run`], of all records of a range of a keyspace in byte order. About `expected` records will be read.
     ///
     /// # Errors
     /// As [`Transaction::each_run`].
     pub fn each_run_of<E: From<StoreError>>(
         &mut self,
-        (keyspace, range): (Keyspace, KeyRange),
+        (keyspace, mut range): (Keyspace, KeyRange),
         direction: Direction,
         expected: usize,
         visit: &mut dyn FnMut(&mut Run<'_>) -> Result<ControlFlow<()>, E>,
@@ -262,7 +264,7 @@ impl Transaction<'_> {
         if self.memory.overlay.touches(keyspace) || !self.memory.heads.is_empty() {
             return self.each_run(&mut Scan::new(keyspace, range, direction, expected), visit);
         }
-        self.each_page(keyspace, range, direction, expected, |mut run| visit(&mut run))
+        self.each_page(keyspace, &mut range, direction, expected, |mut run| visit(&mut run))
     }
 
     /// What a scan comes to of the transaction's own changes.
@@ -350,14 +352,18 @@ impl Transaction<'_> {
                 }
                 scan.position += 1;
             }
-            if !scan.page.more || scan.unread.range.is_empty(order) {
+            if !scan.page.more || scan.unread.is_empty(order) {
                 return Ok(None);
             }
             let (keyspace, direction) = (scan.keyspace, scan.direction);
-            let page = scan.unread.next_page(direction, |range, limit| match self.memory.heads.page(keyspace, range, direction) {
-                Some(page) => Ok(page),
-                None => self.store.scan(keyspace, range, direction, limit),
-            })?;
+            let limit = scan.items.next();
+            let page = match self.memory.heads.page(keyspace, &scan.unread, direction) {
+                Some(page) => page,
+                None => self.store.scan(keyspace, &scan.unread, direction, limit)?,
+            };
+            if let Some(last) = last_of(&page)? {
+                Scan::pass(&mut scan.unread, direction, last);
+            }
             scan.catch_up();
             scan.page = page;
             scan.position = 0;

@@ -9,7 +9,7 @@
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
 use crate::events::Classes;
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::layout::{Body, Collection, KeyAt, Kind, Meta};
 use crate::store::Direction;
 use bytes::Bytes;

@@ -9,7 +9,7 @@ use crate::db::Db;
 use crate::error::Result;
 use crate::events::Classes;
 use crate::few::Few;
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::layout::{Collection, KeyAt, Kind, Meta, RecordKey, records};
 use crate::scan::{self, Filter, Positions, Step};
 use crate::store::Direction;

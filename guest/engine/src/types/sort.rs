@@ -7,7 +7,7 @@ use super::sorted_sets::ranges::{self, Range, Selection};
 use super::{hashes, lists, sets, strings};
 use crate::db::Db;
 use crate::error::{Error, Result, texts};
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::layout::{Collection, KeyAt, Kind};
 use crate::number::parse_double;
 use crate::store::Direction;

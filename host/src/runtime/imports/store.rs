@@ -3,10 +3,10 @@
 //! Keys are read where the component has them, and values and pages go from where the store has them into the component's memory.
 
 use super::super::bindings::orbweaver::kv::store::{Error, Excess, Limits};
-use super::super::canonical::{Canonical, Lower, aligned, list, piece, size};
+use super::super::canonical::{Canonical, Flat, Guest, Lower, Shape, aligned, list, piece, size, write};
 use super::{Host, State};
 use bytes::Bytes;
-use orbweaver_engine::store::{self, Batch, Keyspace, Order, PageLimit, StoreError};
+use orbweaver_engine::store::{self, Batch, Keyspace, Numbered, Order, PageLimit, StoreError, Values};
 use wasmtime::{Linker, Result, bail, format_err};
 
 const STORE: &str = "orbweaver:kv/store@0.1.0";
@@ -15,29 +15,44 @@ const STORE: &str = "orbweaver:kv/store@0.1.0";
 const KEPT_KEY_BYTES: usize = 4096;
 
 /// `pieces`.
-#[derive(Canonical)]
-struct Pieces {
-    bytes: Bytes,
-    ends: Vec<u32>,
+type Pieces<'p> = (&'p [u8], &'p [u32]);
+
+/// What the store gives crosses from where it is, as what it looks like to the component.
+macro_rules! crosses_as {
+    ($given:ty, $looks:ty, $look:expr) => {
+        impl Canonical for $given {
+            const SHAPE: Shape = <$looks>::SHAPE;
+        }
+
+        impl Lower for $given {
+            #[inline(always)]
+            fn lower(&self, guest: &mut Guest<'_>, image: &mut [u8]) -> Result<()> {
+                let look: fn(&Self) -> $looks = $look;
+                look(self).lower(guest, image)
+            }
+
+            fn flatten(&self, guest: &mut Guest<'_>, flat: &mut Flat) -> Result<()> {
+                let look: fn(&Self) -> $looks = $look;
+                look(self).flatten(guest, flat)
+            }
+        }
+    };
 }
 
-/// `page`.
-#[derive(Canonical)]
-struct Page {
-    records: Pieces,
-    more: bool,
-}
-
-/// `found`: pieces, and which are absent.
-type Found = ((Vec<u8>, Vec<u32>), Vec<u32>);
+// `page`; one that is known is empty.
+crosses_as!(Numbered, (Pieces<'_>, bool), |found| match &found.page {
+    Some(page) => ((&page.bytes, &page.ends), page.more),
+    None => Default::default(),
+});
+crosses_as!(Values, (Pieces<'_>, &[u32]), |found| ((&found.bytes, &found.ends), &found.absent));
 
 /// Gives the functions to a linker.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
     linker.func_wrap(STORE, "get-limits", |mut host: Host<'_>, answer: u32| {
-        answered(&mut host, answer, |_, state| {
-            let store::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = state.store.limits();
-            Ok(Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only })
-        })
+        let mut guest = super::calling(&mut host)?;
+        let store::Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only } = guest.parts().1.store.limits();
+        let limits = Limits { max_key_bytes, max_value_bytes, max_batch_ops, max_batch_bytes, read_only };
+        write(&limits, &mut guest, aligned(size(answer), Limits::SHAPE.align)?)
     })?;
     linker.func_wrap(
         STORE,
@@ -47,9 +62,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                 let name = text(memory, name, name_bytes)?;
                 let order = text(memory, order, order_bytes)?;
                 let Some(order) = Order::from_name(order) else {
-                    return Ok(Err(Error::UnsupportedOrder(format!("{order} is not known here"))));
+                    return Ok(Err(StoreError::UnsupportedOrder(format!("{order} is not known here"))));
                 };
-                Ok(state.store.open_keyspace(name, order).map(|Keyspace(number)| number).map_err(error))
+                Ok(state.store.open_keyspace(name, order).map(|Keyspace(number)| number))
             })
         },
     )?;
@@ -64,12 +79,12 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                     2 => store::Scope::Exclusive,
                     scope => bail!("the component begins a transaction of scope {scope}"),
                 };
-                Ok(state.begin(&scope).map_err(error))
+                Ok(state.begin(&scope))
             })
         },
     )?;
     linker.func_wrap(STORE, "get", |mut host: Host<'_>, keyspace: u32, key: u32, key_length: u32, answer: u32| {
-        answered(&mut host, answer, |memory, state| Ok(state.store.get(Keyspace(keyspace), bytes(memory, key, key_length)?).map_err(error)))
+        answered(&mut host, answer, |memory, state| Ok(state.store.get(Keyspace(keyspace), bytes(memory, key, key_length)?)))
     })?;
     linker.func_wrap(
         STORE,
@@ -84,9 +99,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                 for (keyspace, key) in numbers(memory, keyspaces, count)?.zip(strings) {
                     keys.push((Keyspace(keyspace), key?));
                 }
-                let values = state.store.get_many(&keys);
-                let found = |store::Values { bytes, ends, absent }| -> Found { ((bytes, ends), absent) };
-                Ok(values.map(found).map_err(error))
+                Ok(state.store.get_many(&keys))
             })
         },
     )?;
@@ -105,23 +118,28 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
          max_items: u32,
          max_bytes: u32,
          answer: u32| {
-            answered(&mut host, answer, |memory, state| {
-                let State { store, range, .. } = state;
-                refill(&mut range.start, bytes(memory, start, start_length)?);
-                range.after_start = after_start != 0;
-                match has_end {
-                    0 => range.end = None,
-                    1 => refill(range.end.get_or_insert_default(), bytes(memory, end, end_length)?),
-                    case => bail!("the component gives case {case} of an option"),
-                }
-                let direction = match direction {
-                    0 => store::Direction::Forward,
-                    1 => store::Direction::Reverse,
-                    direction => bail!("the component scans in direction {direction}"),
-                };
-                let page = store.scan(Keyspace(keyspace), range, direction, PageLimit { max_items, max_bytes });
-                Ok(page.map(|store::Page { bytes, ends, more }| Page { records: Pieces { bytes, ends }, more }).map_err(error))
-            })
+            let mut guest = super::calling(&mut host)?;
+            let known = guest.known_page()?;
+            let (memory, State { store, range, spared_pages, .. }) = guest.parts();
+            refill(&mut range.start, bytes(memory, start, start_length)?);
+            range.after_start = after_start != 0;
+            match has_end {
+                0 => range.end = None,
+                1 => refill(range.end.get_or_insert_default(), bytes(memory, end, end_length)?),
+                case => bail!("the component gives case {case} of an option"),
+            }
+            let direction = match direction {
+                0 => store::Direction::Forward,
+                1 => store::Direction::Reverse,
+                direction => bail!("the component scans in direction {direction}"),
+            };
+            let found = store.scan_unless_known(Keyspace(keyspace), range, direction, PageLimit { max_items, max_bytes }, known);
+            let number = found.as_ref().map_or(0, |found| found.number);
+            if number > 0 {
+                *spared_pages += u64::from(number == known);
+                guest.tell_page(number)?;
+            }
+            answer_with(&mut guest, answer, found)
         },
     )?;
     linker.func_wrap(
@@ -130,7 +148,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         |mut host: Host<'_>, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
             answered(&mut host, answer, |memory, state| {
                 let keys = strings(memory, (bytes, bytes_length), (ends, ends_length))?;
-                Ok(state.store.revisions(&keys).map_err(error))
+                Ok(state.store.revisions(&keys))
             })
         },
     )?;
@@ -141,7 +159,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
             answered(&mut host, answer, |memory, state| {
                 let batch = bytes(memory, batch, batch_length)?.to_vec();
                 let changed: Vec<u32> = list(memory, changed, changed_length)?;
-                Ok(commit(state, batch, &changed).map_err(error))
+                Ok(commit(state, batch, &changed))
             })
         },
     )?;
@@ -151,11 +169,25 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
 
 /// Writes what `work` comes to, which has the component's memory and the instance's state, to where the component waits for it.
 #[inline]
-fn answered<T: Lower>(host: &mut Host<'_>, answer: u32, work: impl FnOnce(&[u8], &mut State) -> Result<T>) -> Result<()> {
+fn answered<T: Lower>(
+    host: &mut Host<'_>,
+    answer: u32,
+    work: impl FnOnce(&[u8], &mut State) -> Result<Result<T, StoreError>>,
+) -> Result<()> {
     let mut guest = super::calling(host)?;
     let (memory, state) = guest.parts();
     let done = work(memory, state)?;
-    done.lower(&mut guest, aligned(size(answer), T::SHAPE.align)?)
+    answer_with(&mut guest, answer, done)
+}
+
+#[inline]
+fn answer_with<T: Lower>(guest: &mut Guest<'_>, answer: u32, done: Result<T, StoreError>) -> Result<()> {
+    let at = aligned(size(answer), Result::<&T, Error>::SHAPE.align)?;
+    match done {
+        // Lent, for to move it would take as long as to write it.
+        Ok(ref done) => write(&Ok::<&T, Error>(done), guest, at),
+        Err(failed) => write(&Err::<&T, Error>(error(failed)), guest, at),
+    }
 }
 
 fn error(error: StoreError) -> Error {

@@ -2,6 +2,7 @@
 
 use super::late::LateWriter;
 use super::options::Scanned;
+use super::question::Asked;
 use super::raw_batch::Family;
 use super::reclaim::Stretch;
 use super::records::Name;
@@ -9,7 +10,9 @@ use super::write_back::HEADS;
 use super::{Db, Inner, LIMITS, Layout, Shared, neighbours, options, read_error, redo};
 use crate::stores::locks::Held;
 use bytes::Bytes;
-use orbweaver_engine::store::{Batch, Direction, KeyRange, Keyspace, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values};
+use orbweaver_engine::store::{
+    Batch, Direction, KeyRange, Keyspace, Limits, Numbered, Order, Page, PageLimit, Scope, Store, StoreError, Values,
+};
 use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
 use smallvec::SmallVec;
@@ -485,7 +488,19 @@ impl Store for RocksHandle {
     }
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
-        self.read(|state, open| state.scan(keyspace, range, direction, limit, open.last))
+        let found = self.scan_unless_known(keyspace, range, direction, limit, 0)?;
+        Ok(found.page.unwrap_or_default())
+    }
+
+    fn scan_unless_known(
+        &mut self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+        known: u64,
+    ) -> Result<Numbered, StoreError> {
+        self.read(|state, open| state.scan(keyspace, Asked { range, direction, limit }, open.last, known))
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {

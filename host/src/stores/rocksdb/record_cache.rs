@@ -25,7 +25,7 @@ use super::residents::Residents;
 use super::shares::Shares;
 use bytes::Bytes;
 use foldhash::quality::SeedableRandomState;
-use orbweaver_engine::store::{KeyRange, Page, PageLimit};
+use orbweaver_engine::store::{KeyRange, Numbered, Page, PageLimit};
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
@@ -179,14 +179,14 @@ impl RecordCache {
         self.frontiers.find(space, last);
     }
 
-    /// The answer to a question in the state behind the commit `last`; `None` where that is not known here.
-    pub fn page(&self, space: u32, question: &Question, last: u64) -> Option<Page> {
+    /// The answer to a question in the state behind the commit `last`, for who knows the page with the number `known`; `None` where that is not known here.
+    pub fn page(&self, space: u32, question: &Question, last: u64, known: u64) -> Option<Numbered> {
         let name = Name { space: space | PAGES, bytes: &question.bytes };
         let hash = self.hash(&name);
         let records = self.shard(hash)?.read();
         let slot = records.find(hash).filter(|slot| slot.is_of(&name))?;
         let is_of_the_state = self.structure_of(space, &question.prefix).is_unchanged_since(last.min(slot.since));
-        slot.page().filter(|_| is_of_the_state).cloned()
+        if is_of_the_state { slot.page(known) } else { None }
     }
 
     /// Keeps what was read from the state behind the commit `last`. What is changed from here on has a number above it.
@@ -559,7 +559,7 @@ mod tests {
         let cache = cache();
         let (one, other) = (KeyRange::prefix(b"prefix_1"), KeyRange::prefix(b"prefix_2"));
         let keep = |range: &KeyRange, last| cache.keep_page(SPACE, &question(range).unwrap(), last, &page(b"kept"));
-        let known = |range: &KeyRange, last| cache.page(SPACE, &question(range).unwrap(), last).is_some();
+        let known = |range: &KeyRange, last| cache.page(SPACE, &question(range).unwrap(), last, 0).is_some();
         let changes = [
             record(b"prefix_1a", Some(b"new")),
             record(b"prefix_1", None),
@@ -568,7 +568,12 @@ mod tests {
         for (change, number) in changes.into_iter().zip(1..) {
             keep(&one, number - 1);
             keep(&other, number - 1);
-            assert_eq!(cache.page(SPACE, &question(&one).unwrap(), number - 1), Some(page(b"kept")));
+            let found = cache.page(SPACE, &question(&one).unwrap(), number - 1, 0).unwrap();
+            assert_eq!(found.page, Some(page(b"kept")));
+            // Who knows it is told so, and nobody has it who knows the one before.
+            let again = |known| cache.page(SPACE, &question(&one).unwrap(), number - 1, known).unwrap();
+            assert_eq!(again(found.number), Numbered { page: None, number: found.number });
+            assert_eq!(again(found.number - 1), found);
             let changing = cache.change(vec![change]);
             assert_eq!((known(&one, number - 1), known(&other, number - 1)), (false, true));
             changing.finish(number, true);
@@ -589,7 +594,7 @@ mod tests {
         let limit = PageLimit::items(10);
         cache.keep_page(SPACE, &Question::new(&range, Direction::Forward, limit).unwrap(), 0, &page(b"kept"));
         let known =
-            |space, range: &KeyRange, direction, limit| cache.page(space, &Question::new(range, direction, limit).unwrap(), 0).is_some();
+            |space, range: &KeyRange, direction, limit| cache.page(space, &Question::new(range, direction, limit).unwrap(), 0, 0).is_some();
         assert!(known(SPACE, &range, Direction::Forward, limit));
         let behind = KeyRange { after_start: true, ..range.clone() };
         // The same bytes in one row, cut elsewhere.

@@ -9,8 +9,8 @@
 
 use super::prefetch;
 use hashbrown::HashTable;
-use orbweaver_engine::store::Page;
-use std::sync::atomic::{AtomicU8, Ordering};
+use orbweaver_engine::store::{Numbered, Page};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// What a slot takes beside its bytes: itself, its share of places that are free, and what the allocator adds.
 pub const OVERHEAD_BYTES: usize = 128;
@@ -43,6 +43,19 @@ pub fn length(page: &Page) -> usize {
     page.bytes.len() + size_of_val(page.ends.as_slice())
 }
 
+/// A page that is kept, and the number by which others know it.
+struct KeptPage {
+    page: Page,
+    number: u64,
+}
+
+impl KeptPage {
+    fn new(page: Page) -> Box<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Box::new(Self { page, number: NEXT.fetch_add(1, Ordering::Relaxed) })
+    }
+}
+
 /// What is known under one name.
 pub struct Slot {
     hash: u64,
@@ -50,7 +63,7 @@ pub struct Slot {
     pub since: u64,
     /// The name's bytes, and behind them the value.
     bytes: Box<[u8]>,
-    page: Option<Box<Page>>,
+    page: Option<Box<KeptPage>>,
     space: u32,
     name_length: u32,
     is_absent: bool,
@@ -63,7 +76,7 @@ impl Slot {
         let (value, page, is_absent) = match known {
             Known::Absent => (&[] as &[u8], None, true),
             Known::Value(value) => (value, None, false),
-            Known::Page(page) => (&[] as &[u8], Some(Box::new(page)), false),
+            Known::Page(page) => (&[] as &[u8], Some(KeptPage::new(page)), false),
         };
         let bytes = [name.bytes, value].concat().into_boxed_slice();
         let name_length = u32::try_from(name.bytes.len()).ok()?;
@@ -71,7 +84,7 @@ impl Slot {
     }
 
     fn weight(&self) -> usize {
-        let page = self.page.as_ref().map_or(0, |page| size_of::<Page>() + length(page));
+        let page = self.page.as_ref().map_or(0, |kept| size_of::<KeptPage>() + length(&kept.page));
         self.bytes.len() + page + OVERHEAD_BYTES
     }
 
@@ -90,9 +103,9 @@ impl Slot {
         self.page.is_none().then(|| (!self.is_absent).then_some(self.parts().1))
     }
 
-    /// The page, if it is one.
-    pub fn page(&self) -> Option<&Page> {
-        self.page.as_deref()
+    /// The page, if it is one, for who knows the one with that number.
+    pub fn page(&self, known: u64) -> Option<Numbered> {
+        self.page.as_deref().map(|KeptPage { page, number }| Numbered { page: (*number != known).then(|| page.clone()), number: *number })
     }
 
     /// Has the processor fetch the bytes.

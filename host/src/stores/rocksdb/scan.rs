@@ -7,7 +7,7 @@ use super::question::{Asked, Question};
 use super::record_cache::RecordCache;
 use super::resident_records::ResidentRecords;
 use super::{Db, read_error, redo};
-use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Order, Page, PageBuilder, PageLimit, StoreError};
+use orbweaver_engine::store::{Direction, KeyRange, Keyspace, Numbered, Order, Page, PageBuilder, PageLimit, StoreError};
 use rocksdb::perf::{PerfContext, PerfMetric};
 use rocksdb::properties::{
     MEM_TABLE_FLUSH_PENDING, NUM_DELETES_ACTIVE_MEM_TABLE, NUM_DELETES_IMM_MEM_TABLES, NUM_RUNNING_FLUSHES, PropName,
@@ -41,28 +41,21 @@ struct Added {
 }
 
 impl<'db> State<'db> {
-    /// A page of a range, in the state behind the commit `last`.
-    pub fn scan(
-        &self,
-        keyspace: Keyspace,
-        range: &KeyRange,
-        direction: Direction,
-        limit: PageLimit,
-        last: u64,
-    ) -> Result<Page, StoreError> {
+    /// A page of a range, in the state behind the commit `last`, for who knows the page with the number `known`.
+    pub fn scan(&self, keyspace: Keyspace, asked: Asked<'_>, last: u64, known: u64) -> Result<Numbered, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
         self.write_back(keyspace)?;
-        let asked = Asked { range, direction, limit };
+        let Asked { range, direction, limit } = asked;
         let question = keyspace.filter_prefix.and_then(|_| Question::new(range, direction, limit));
         match (&self.shared.cache, keyspace.cached, question) {
-            (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, last),
+            (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, (last, known)),
             (Some(cache), Some(space), None) if keyspace.scanned == Scanned::Whole => {
-                Ok(self.read_around_gaps(cache, keyspace, (space, WHOLE), asked, last)?.0)
+                Ok(self.read_around_gaps(cache, keyspace, (space, WHOLE), asked, last)?.0.into())
             }
             _ => {
                 let mut page = PageBuilder::new(limit);
                 let more = self.add_records(keyspace, asked, &mut page)?.more;
-                Ok(page.finish(more))
+                Ok(page.finish(more).into())
             }
         }
     }
@@ -74,27 +67,27 @@ impl<'db> State<'db> {
         keyspace: &OpenKeyspace<'db>,
         question: Question,
         asked: Asked<'_>,
-        last: u64,
-    ) -> Result<Page, StoreError> {
+        (last, known): (u64, u64),
+    ) -> Result<Numbered, StoreError> {
         let structure = question.structure(space);
         // There are as many searches as places: a page of one record is seldom asked for again.
         let is_search = asked.limit.max_items == 1;
         if let Some(page) = cache.resident_page(&structure, (asked, !is_search), last) {
-            return Ok(page);
+            return Ok(page.into());
         }
-        if let Some(page) = cache.page(space, &question, last) {
+        if let Some(page) = cache.page(space, &question, last, known) {
             return Ok(page);
         }
         if !is_search && let Some(page) = cache.resident_page(&structure, (asked, false), last) {
             cache.keep_page(space, &question, last, &page);
-            return Ok(page);
+            return Ok(page.into());
         }
         if let Some(small) = cache.small(&structure)
             && let Some(whole) = self.read_whole(cache, keyspace, structure, small, last)?
         {
             let page = whole.page(asked);
             cache.add_resident(structure, whole, last);
-            return Ok(page);
+            return Ok(page.into());
         }
         let (page, passed) = self.read_around_gaps(cache, keyspace, structure, asked, last)?;
         cache.keep_page(space, &question, last, &page);
@@ -103,7 +96,7 @@ impl<'db> State<'db> {
         {
             cache.add_resident(structure, whole, last);
         }
-        Ok(page)
+        Ok(page.into())
     }
 
     /// All records of a structure, where they are within a limit.

@@ -5,7 +5,7 @@ use crate::command::Context;
 use crate::command::options::{integer, is_word, length};
 use crate::error::{Error, Result, texts};
 use crate::layout::KeyAt;
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::resp::reply::Reply;
 use crate::types::set_algebra::{self, Members, Operation};
 use bytes::Bytes;

@@ -11,7 +11,7 @@ use super::parts::Parts;
 use super::scan;
 use super::{Command, Context, Group, reply_strings};
 use crate::error::Result;
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::resp::reply::Reply;
 use crate::scan::Step;
 use crate::types::sets;

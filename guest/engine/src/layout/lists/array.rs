@@ -3,7 +3,8 @@
 
 use super::{Collection, End, INDEX_OVERFLOW, KeyAt, ListAlgorithm, ListHead, ListWalk, Side};
 use crate::error::{Error, Result};
-use crate::layout::records::{Form, LentRecord, LentRecords, Lot, Records, lend_lots};
+use crate::layout::lots::{Form, Lot, lend_lots};
+use crate::layout::records::{LentRecord, LentRecords, Records};
 use crate::layout::{RecordKey, RecordRange};
 use crate::store::Direction;
 use crate::transaction::{Scan, Transaction};

@@ -14,7 +14,7 @@ pub use spread::{Spread, SpreadRecords};
 
 use super::{Collection, KeyAt, RecordKey};
 use crate::error::{Error, Result};
-use crate::layout::records::Lot;
+use crate::layout::lots::Lot;
 use crate::store::Direction;
 use crate::transaction::Transaction;
 use bytes::Bytes;

@@ -18,8 +18,9 @@ mod sweep;
 use super::anatomy::Anatomy;
 use super::field_expiry::FieldIndex;
 use super::lists::{ArrayRecords, ListAlgorithm};
+use super::lots::{Form, Lot};
 use super::ranks::RankRecords;
-use super::records::{Form, Lot, Record, Records, Walk};
+use super::records::{Record, Records, Walk};
 use super::straight::Keyspaces;
 use super::{
     Body, Catalog, Collection, Cut, Expired, FieldValue, Finding, KeyAt, Kind, Layout, LentField, LentScored, Meta, Names, New, RecordKey,
@@ -411,8 +412,9 @@ impl Layout for Orbweaver {
     }
 
     fn scores(&self, _at: &KeyAt, set: &Collection, from: &Cut, to: &Cut) -> Records {
-        let all = KeyRange::prefix(&set.version.to_be_bytes());
-        Records::Range((self.score, Cut::range(from, to, all, |cut| score_key(set.version, cut))))
+        let mut all = KeyRange::prefix(&set.version.to_be_bytes());
+        Cut::narrow(from, to, &mut all, |cut, key| put_score_key(set.version, cut, key));
+        Records::Range((self.score, all))
     }
 
     fn decode_scored(&self, record: &Record) -> Result<(f64, Bytes)> {
@@ -505,7 +507,7 @@ impl ArrayRecords for Orbweaver {
     }
 
     fn elements(&self, _at: &KeyAt, version: u64, indexes: Range<u64>) -> RecordRange {
-        (self.data, shown::elements_at(version, indexes))
+        (self.data, shown::elements_at(version, &indexes))
     }
 
     fn decode_element(&self, key: &[u8]) -> Result<u64> {
@@ -531,18 +533,23 @@ fn is_continued(old: &Meta, new: &Meta) -> bool {
     is_same && old.expire_at_ms == new.expire_at_ms
 }
 
-/// Where a cut is in the keyspace of the scores; `None` at an edge.
-fn score_key(version: u64, cut: &Cut) -> Option<Vec<u8>> {
-    let key = |score: f64, member: &[u8]| [&straight::prefix(version)[..], &straight::ordered(score), member].concat();
-    match cut {
-        Cut::Edge | Cut::Behind(f64::INFINITY) => None,
-        Cut::Before(score) => Some(key(*score, b"")),
+/// Puts where a cut is in the keyspace of the scores in the place of a key; `false`, and nothing put, at an edge.
+fn put_score_key(version: u64, cut: &Cut, key: &mut Vec<u8>) -> bool {
+    let (score, member, end): (_, &[u8], &[u8]) = match cut {
+        Cut::Edge | Cut::Behind(f64::INFINITY) => return false,
+        Cut::Before(score) => (*score, b"", b""),
         // Where the members of the next score begin.
-        Cut::Behind(score) => Some(key(score.next_up(), b"")),
-        Cut::BeforeMember(score, member) => Some(key(*score, member)),
+        Cut::Behind(score) => (score.next_up(), b"", b""),
+        Cut::BeforeMember(score, member) => (*score, member, b""),
         // In byte order nothing is between a member and itself with a zero byte.
-        Cut::BehindMember(score, member) => Some(key(*score, &[member.as_ref(), &[0]].concat())),
-    }
+        Cut::BehindMember(score, member) => (*score, member, b"\0"),
+    };
+    key.clear();
+    key.extend_from_slice(&straight::prefix(version));
+    key.extend_from_slice(&straight::ordered(score));
+    key.extend_from_slice(member);
+    key.extend_from_slice(end);
+    true
 }
 
 impl Orbweaver {

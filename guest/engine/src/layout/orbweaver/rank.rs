@@ -1,6 +1,6 @@
 //! The keyspace `rank`: nodes of the trees that tell the ranks of large sorted sets. What they are for: `layout/ranks`.
 
-use super::{Orbweaver, corrupt, keyspace, records, score_key};
+use super::{Orbweaver, corrupt, keyspace, put_score_key, records};
 use crate::codec::{Flaw, Reader};
 use crate::error::{Error, Result};
 use crate::layout::ranks::RankRecords;
@@ -70,15 +70,23 @@ impl RankRecords for Orbweaver {
     }
 
     fn cut(&self, cut: &Cut) -> Option<Bytes> {
-        score_key(0, cut).map(place_of)
+        let mut key = Vec::new();
+        put_score_key(0, cut, &mut key).then(|| place_of(key))
     }
 
     fn level(&self, version: u64, level: u8, from: &[u8], to: Option<&[u8]>) -> RecordRange {
-        let (version, levels) = (version.to_be_bytes(), [level]);
-        let (keyspace, prefix) = if level == 0 { (self.score, [&version[..], b""]) } else { (self.rank, [&version[..], &levels]) };
-        let [version, level] = prefix;
-        let end = to.map_or_else(|| prefix_end(&prefix.concat()), |to| Some([version, level, to].concat()));
-        (keyspace, KeyRange { start: [version, level, from].concat(), after_start: false, end })
+        let key = |place: &[u8]| {
+            let mut key = Vec::with_capacity(VERSION_BYTES + 1 + place.len());
+            key.extend_from_slice(&version.to_be_bytes());
+            if level > 0 {
+                key.push(level);
+            }
+            key.extend_from_slice(place);
+            key
+        };
+        let keyspace = if level == 0 { self.score } else { self.rank };
+        let end = to.map_or_else(|| prefix_end(&key(b"")), |to| Some(key(to)));
+        (keyspace, KeyRange { start: key(from), after_start: false, end })
     }
 
     fn node(&self, version: u64, level: u8, place: &[u8]) -> RecordKey {

@@ -2,11 +2,12 @@
 //! what [goes straight](crate::command::straight) reads them, page by page.
 
 use super::records::{decode_element_key, encode_element_key, split_field_value, split_scored, split_sub_key};
-use super::straight::{index, prefix};
-use super::{MISSING, corrupt, keyspace, score_key};
+use super::straight::{PREFIX_BYTES, index, prefix};
+use super::{MISSING, corrupt, keyspace, put_score_key};
 use crate::error::Result;
 use crate::layout::lists::Elements;
-use crate::layout::records::{Form, LentRecord, LentRecords, Lot, lend_lots};
+use crate::layout::lots::{Form, Lot, lend_lots};
+use crate::layout::records::{LentRecord, LentRecords};
 use crate::layout::straight::{Head, Keyspaces};
 use crate::layout::{Cut, LentField, LentScored};
 use crate::store::{Direction, KeyRange, Keyspace};
@@ -86,6 +87,8 @@ pub struct CollectionReader<'t, 's> {
     pub keyspaces: Keyspaces,
     /// The time by which fields expire.
     pub now_ms: u64,
+    /// What was asked for last: its memory is used again.
+    pub range: &'t mut KeyRange,
 }
 
 impl CollectionReader<'_, '_> {
@@ -95,9 +98,8 @@ impl CollectionReader<'_, '_> {
     /// See the type.
     pub fn fields(&mut self, hash: &Head, visit: &mut dyn FnMut(Lot<'_, '_, LentField<'_>>)) -> Result<()> {
         let (mut left, now_ms) = (u64::MAX, self.now_ms);
-        self.each_page(self.keyspaces.parts, all_of(hash), Direction::Forward, hash.count, |records| {
-            lend_fields(records, &mut left, now_ms, visit)
-        })
+        self.range.refill(&prefix(hash.version));
+        self.each_page(self.keyspaces.parts, Direction::Forward, hash.count, |records| lend_fields(records, &mut left, now_ms, visit))
     }
 
     /// The members of a set.
@@ -106,7 +108,8 @@ impl CollectionReader<'_, '_> {
     /// See the type.
     pub fn members(&mut self, set: &Head, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
         let mut left = u64::MAX;
-        self.each_page(self.keyspaces.parts, all_of(set), Direction::Forward, set.count, |records| lend_members(records, &mut left, visit))
+        self.range.refill(&prefix(set.version));
+        self.each_page(self.keyspaces.parts, Direction::Forward, set.count, |records| lend_members(records, &mut left, visit))
     }
 
     /// The elements of a list at some ranks, which it has.
@@ -115,12 +118,12 @@ impl CollectionReader<'_, '_> {
     /// See the type.
     pub fn elements(&mut self, list: &Head, ranks: Range<u64>, visit: &mut dyn FnMut(Lot<'_, '_, &[u8]>)) -> Result<()> {
         let indexes = list.first.saturating_add(ranks.start)..list.first.saturating_add(ranks.end);
-        let range = elements_at(list.version, indexes.clone());
+        put_elements_at(list.version, &indexes, self.range);
         let expected = ranks.end.saturating_sub(ranks.start);
         let mut elements = Elements::at(indexes);
         let decode = |key: &[u8]| decode_element_key(key).map(|(_, at)| at).map_err(|flaw| corrupt(keyspace::DATA, key, flaw));
         let missing = |at| corrupt(keyspace::DATA, &encode_element_key(list.version, at), MISSING);
-        self.each_page(self.keyspaces.parts, range, Direction::Forward, expected, |records| {
+        self.each_page(self.keyspaces.parts, Direction::Forward, expected, |records| {
             elements.lend(records, |at| Some(Form::Element(at)), decode, missing, visit)
         })?;
         elements.check_complete(missing)
@@ -145,8 +148,9 @@ impl CollectionReader<'_, '_> {
             visit(members);
             ControlFlow::Continue(())
         };
-        let range = Cut::range(from, to, all_of(set), |cut| score_key(set.version, cut));
-        self.each_page(self.keyspaces.scores, range, direction, offset.saturating_add(limit), |records| {
+        self.range.refill(&prefix(set.version));
+        Cut::narrow(from, to, self.range, |cut, key| put_score_key(set.version, cut, key));
+        self.each_page(self.keyspaces.scores, direction, offset.saturating_add(limit), |records| {
             while offset > 0 && records.next().is_some() {
                 offset -= 1;
             }
@@ -154,26 +158,32 @@ impl CollectionReader<'_, '_> {
         })
     }
 
+    /// Hands over what is within [the range](CollectionReader::range).
     fn each_page(
         &mut self,
         keyspace: Keyspace,
-        range: KeyRange,
         direction: Direction,
         expected: u64,
         mut visit: impl FnMut(&mut LentRecords<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let expected = usize::try_from(expected).unwrap_or(usize::MAX);
-        self.transaction.each_page(keyspace, range, direction, expected, |run| visit(&mut LentRecords::of(keyspace, run)))
+        self.transaction.each_page(keyspace, self.range, direction, expected, |run| visit(&mut LentRecords::of(keyspace, run)))
     }
 }
 
 /// Where the elements of a list are that are at these indexes.
-pub fn elements_at(version: u64, indexes: Range<u64>) -> KeyRange {
-    let key = |at| [prefix(version), index(at)].concat();
-    KeyRange { start: key(indexes.start), after_start: false, end: Some(key(indexes.end)) }
+pub fn elements_at(version: u64, indexes: &Range<u64>) -> KeyRange {
+    let mut range = KeyRange::all();
+    put_elements_at(version, indexes, &mut range);
+    range
 }
 
-/// Where the records of a collection are, of either keyspace.
-fn all_of(collection: &Head) -> KeyRange {
-    KeyRange::prefix(&prefix(collection.version))
+fn put_elements_at(version: u64, indexes: &Range<u64>, range: &mut KeyRange) {
+    range.after_start = false;
+    for (key, at) in [(&mut range.start, indexes.start), (range.end.get_or_insert_default(), indexes.end)] {
+        key.clear();
+        key.reserve(2 * PREFIX_BYTES);
+        key.extend_from_slice(&prefix(version));
+        key.extend_from_slice(&index(at));
+    }
 }

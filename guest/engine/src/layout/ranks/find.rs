@@ -8,16 +8,15 @@ use crate::error::Result;
 use crate::layout::{Cut, RecordRange};
 use crate::store::Direction;
 use crate::transaction::{Run, Transaction};
-use bytes::Bytes;
 use std::ops::ControlFlow;
 
 /// What a node counts of the level below it.
 #[derive(Debug)]
 struct Part {
     /// Where it begins: a node of the level below begins there, too.
-    from: Bytes,
+    from: Vec<u8>,
     /// Where the next node begins.
-    to: Option<Bytes>,
+    to: Option<Vec<u8>>,
     /// How many members there are in between.
     count: u64,
 }
@@ -57,7 +56,7 @@ impl Tree<'_> {
     fn before(&self, transaction: &mut Transaction<'_>, place: &[u8]) -> Result<u64> {
         let (mut before, mut part) = (0, self.whole());
         for level in (1..=self.set.rank_levels).rev() {
-            part = self.descend(transaction, level, &part, &mut before, Target::Place(place))?;
+            part = self.descend(transaction, level, part, &mut before, Target::Place(place))?;
         }
         self.each_run(transaction, 0, &part, &mut |run, places_at| {
             let passed = run.take_before(|key| stands_before(key, places_at, place));
@@ -77,7 +76,7 @@ impl Tree<'_> {
     pub fn at_rank(&self, transaction: &mut Transaction<'_>, rank: u64) -> Result<(RecordRange, u64)> {
         let (mut before, mut part) = (0, self.whole());
         for level in (1..=self.set.rank_levels).rev() {
-            part = self.descend(transaction, level, &part, &mut before, Target::Rank(rank))?;
+            part = self.descend(transaction, level, part, &mut before, Target::Rank(rank))?;
         }
         let left = rank.checked_sub(before).filter(|left| *left < part.count);
         let left = left.ok_or_else(|| self.damaged(1, &part.from, WRONG_COUNT))?;
@@ -86,10 +85,10 @@ impl Tree<'_> {
 
     /// Walks over the nodes of a level within a part of it up to the last one that begins before a place, or to the one that counts the member of a
     /// rank, and counts in `before` the members that those have which are passed. Returns what that node counts.
-    fn descend(&self, transaction: &mut Transaction<'_>, level: u8, part: &Part, before: &mut u64, target: Target<'_>) -> Result<Part> {
-        let (mut found, mut to) = (None::<(Bytes, u64)>, None);
-        self.each_run(transaction, level, part, &mut |run, places_at| {
-            let mut last = found.as_ref().map(|(place, count)| (place.as_ref(), *count));
+    fn descend(&self, transaction: &mut Transaction<'_>, level: u8, part: Part, before: &mut u64, target: Target<'_>) -> Result<Part> {
+        let (mut found, mut to) = (None::<(Vec<u8>, u64)>, None);
+        self.each_run(transaction, level, &part, &mut |run, places_at| {
+            let mut last = found.as_ref().map(|(place, count)| (place.as_slice(), *count));
             let mut next = None;
             // Where the target is a place, how many of them begin before it: those are counted without a look at where they begin.
             let (passed, rank) = match target {
@@ -104,7 +103,7 @@ impl Tree<'_> {
                     Some((_, count)) => {
                         let through = before.saturating_add(count);
                         if position >= passed || through > rank {
-                            next = Some(Bytes::copy_from_slice(node.0));
+                            next = Some(node.0.to_vec());
                             break;
                         }
                         *before = through;
@@ -112,17 +111,17 @@ impl Tree<'_> {
                 }
                 last = Some(node);
             }
-            found = last.map(|(place, count)| (Bytes::copy_from_slice(place), count));
+            found = last.map(|(place, count)| (place.to_vec(), count));
             to = next;
             Ok(if to.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         let (from, count) = found.ok_or_else(|| self.damaged(level, &part.from, MISSING))?;
-        Ok(Part { from, to: to.or_else(|| part.to.clone()), count })
+        Ok(Part { from, to: to.or(part.to), count })
     }
 
     /// All that there is of the highest level.
     const fn whole(&self) -> Part {
-        Part { from: Bytes::new(), to: None, count: self.set.count }
+        Part { from: Vec::new(), to: None, count: self.set.count }
     }
 
     /// Hands the records of a part of a level to `visit`, all of them in one run where nodes have no more than they should, and where in each of their

@@ -116,10 +116,13 @@ impl<'v> Held<'v> {
         if is_more {
             return false;
         }
-        let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
-        let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
-        let may_have_a_tree = kind == Kind::SortedSet && (rank_levels > 0 || may_get_a_tree);
+        let is_taken = is_right && *self.kind.get_or_insert(kind) == kind;
         if step.writes {
+            let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
+            let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
+            if kind == Kind::SortedSet && (rank_levels > 0 || may_get_a_tree) {
+                return false;
+            }
             let times = u64::try_from(step.times).unwrap_or(u64::MAX);
             let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
             *sum = sum.saturating_add(times);
@@ -129,7 +132,7 @@ impl<'v> Held<'v> {
                 _ => {}
             }
         }
-        is_right && !(step.writes && may_have_a_tree) && *self.kind.get_or_insert(kind) == kind
+        is_taken
     }
 
     /// Whether all that the calls take away, which [`Held::takes`] has been asked for, is simple: the collection does not come back behind its last member,

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::events::Classes;
 use crate::few::Few;
 use crate::resp::reply::Reply;
-use crate::store::{Scope, StoreError};
+use crate::store::{KeyRange, Scope, StoreError};
 use crate::transaction::{Parked, Transaction};
 use plan::Plan;
 use reads::{Parts, are_straight, hold, read_heads, read_parts};
@@ -106,7 +106,8 @@ impl Engine {
             return Ok(Attempt::NotStraight(Some(transaction.park(keyspaces.heads, keys, found)?)));
         };
         let (base_ms, ranks) = (rules.base_ms(now_ms), layout.rank_records());
-        let mut state = State { held, parts, pushed: Vec::new(), popped: 0, keyspaces, now_ms, base_ms, ranks };
+        let range = KeyRange::all();
+        let mut state = State { held, parts, pushed: Vec::new(), popped: 0, keyspaces, now_ms, base_ms, ranks, range };
         let (ops, bytes) = state.run_all(&plan, &mut transaction, versions, server, done, reply)?;
         if plan.writes {
             transaction.expect_changes(ops, bytes);

@@ -16,7 +16,7 @@ use crate::layout::{Collection, Kind};
 use crate::resp::reply::Reply;
 use crate::session::Server;
 use crate::session::run::{Done, Pending, Product};
-use crate::store::StoreError;
+use crate::store::{KeyRange, StoreError};
 use crate::transaction::Transaction;
 use crate::types::lists;
 use crate::types::sorted_sets::ranks::counted_from;
@@ -40,6 +40,8 @@ pub struct State<'v> {
     pub base_ms: u64,
     /// The records of trees that tell ranks.
     pub ranks: Option<&'v dyn RankRecords>,
+    /// What was asked for last of what is shown.
+    pub range: KeyRange,
 }
 
 impl<'v> State<'v> {
@@ -163,8 +165,8 @@ impl<'v> State<'v> {
                 reply.length(counted_from(direction, rank, set.count));
             }
             On::Shown { show, .. } => {
-                let Self { keyspaces, now_ms, .. } = *self;
-                return show(args, held.head(), &mut CollectionReader { transaction, keyspaces, now_ms }, reply);
+                let Self { keyspaces, now_ms, ref mut range, .. } = *self;
+                return show(args, held.head(), &mut CollectionReader { transaction, keyspaces, now_ms, range }, reply);
             }
         }
         Ok(())

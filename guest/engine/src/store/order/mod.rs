@@ -62,8 +62,12 @@ impl Order {
 
     /// Compares two keys.
     #[must_use]
+    #[inline]
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        self.sort_key(a).cmp(&self.sort_key(b))
+        match self {
+            Self::Bytes => a.cmp(b),
+            _ => self.sort_key(a).cmp(&self.sort_key(b)),
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 use super::{erase, expected, find, ranks};
 use crate::db::Db;
 use crate::error::Result;
-use crate::layout::records::{Lot, Walk};
+use crate::layout::lots::Lot;
+use crate::layout::records::Walk;
 use crate::layout::{Collection, Cut, KeyAt, LentScored};
 use crate::store::Direction;
 use bytes::Bytes;
