@@ -191,12 +191,14 @@ impl Store for HostStore {
     ) -> Result<(), StoreError> {
         let slot = KnownPages::slot(keyspace, range, direction, limit);
         let known = self.pages.number(slot);
+        // Nothing is left of what another scan was given, which asked for no number.
+        PAGE_NUMBERS.given.store(0, Ordering::Relaxed);
         PAGE_NUMBERS.known.store(known, Ordering::Relaxed);
         let page = self.scan(keyspace, range, direction, limit);
         PAGE_NUMBERS.known.store(0, Ordering::Relaxed);
-        let given = PAGE_NUMBERS.given.swap(0, Ordering::Relaxed);
-        let page = page?;
-        match self.pages.page(slot, given) {
+        let (page, given) = (page?, PAGE_NUMBERS.given.load(Ordering::Relaxed));
+        let is_known = given > 0 && given == known && page.is_empty() && !page.more;
+        match self.pages.page(slot, given).filter(|_| is_known) {
             Some(known) => look(known),
             None => {
                 look(&page);

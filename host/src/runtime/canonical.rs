@@ -320,6 +320,10 @@ impl<T: Canonical> Canonical for [T] {
 /// Puts a list into memory that the component allocates for it.
 #[inline(always)]
 pub fn placed<T: Lower>(list: &[T], guest: &mut Guest<'_>) -> Result<(u32, u32)> {
+    if list.is_empty() {
+        // At an address that is not null.
+        return Ok((word(T::SHAPE.align)?, 0));
+    }
     let bytes = list.len().checked_mul(T::SHAPE.size).ok_or_else(|| format_err!("a list is too long"))?;
     let at = guest.allocate(bytes, T::SHAPE.align)?;
     T::lower_all(list, guest, at)?;

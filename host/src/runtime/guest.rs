@@ -15,12 +15,30 @@ pub struct Abi {
     /// Old address, old size, alignment and new size, to an address.
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
     shelves: Option<Shelves>,
-    /// Where the numbers of pages are.
-    page_numbers: Option<u32>,
+    /// `None`: this component keeps no pages.
+    page_numbers: Option<PageNumbers>,
 }
 
-/// The function of the core module that tells where the numbers of pages are: of the one that it knows, and of the one that it is given.
-const PAGE_NUMBERS: &str = "orbweaver:host/page-numbers@1";
+/// Where the component has the numbers of two pages: of the one that it knows, and of the one that it is given.
+#[derive(Clone, Copy)]
+pub struct PageNumbers(u32);
+
+impl PageNumbers {
+    /// The function of the core module that tells where they are.
+    const EXPORT: &str = "orbweaver:host/page-numbers@1";
+
+    /// That of the page that the component knows; 0 of none.
+    #[inline]
+    pub fn known(self, memory: &[u8]) -> Result<u64> {
+        u64::lift(memory, size(self.0))
+    }
+
+    /// Tells that of the page that it is given.
+    #[inline]
+    pub fn tell(self, guest: &mut Guest<'_>, number: u64) -> Result<()> {
+        guest.write(size(self.0) + size_of::<u64>(), &number.to_le_bytes())
+    }
+}
 
 impl Abi {
     /// Those of an instance.
@@ -31,7 +49,7 @@ impl Abi {
             Some(place) => place.typed::<(), u32>(&wasm)?.call(&mut wasm, ()).map(Some),
             None => Ok(None),
         };
-        let (shelves, page_numbers) = (told(Shelves::EXPORT)?.map(Shelves::at), told(PAGE_NUMBERS)?);
+        let (shelves, page_numbers) = (told(Shelves::EXPORT)?.map(Shelves::at), told(PageNumbers::EXPORT)?.map(PageNumbers));
         Ok(Self { memory, realloc, shelves, page_numbers })
     }
 
@@ -46,7 +64,7 @@ pub struct Guest<'g> {
     wasm: StoreContextMut<'g, State>,
     memory: Memory,
     shelves: Option<Shelves>,
-    page_numbers: Option<u32>,
+    page_numbers: Option<PageNumbers>,
 }
 
 impl<'g> Guest<'g> {
@@ -73,16 +91,10 @@ impl<'g> Guest<'g> {
         self.memory.data(&self.wasm)
     }
 
-    /// The number of the page that the component knows; 0 of none.
+    /// Where the component has the numbers of pages; `None`: it keeps none.
     #[inline]
-    pub fn known_page(&self) -> Result<u64> {
-        self.page_numbers.map_or(Ok(0), |at| u64::lift(self.memory(), size(at)))
-    }
-
-    /// Tells the number of the page that it is given.
-    #[inline]
-    pub fn tell_page(&mut self, number: u64) -> Result<()> {
-        self.page_numbers.map_or(Ok(()), |at| self.write(size(at) + size_of::<u64>(), &number.to_le_bytes()))
+    pub const fn page_numbers(&self) -> Option<PageNumbers> {
+        self.page_numbers
     }
 
     /// So many bytes of the component's allocator; of none, an address that is not null.

@@ -9,6 +9,10 @@ use orbweaver_engine::store::{KeyRange, Scope, Store, StoreError};
 use std::time::{Duration, Instant};
 use wasmtime::{Caller, Linker, Result, StoreLimits, StoreLimitsBuilder};
 
+/// A component with less memory is not told the numbers of pages, so that it keeps none: those that it keeps have 16 MiB at most
+/// (`store/known_pages.rs` of the engine).
+const KEEPS_PAGES_FROM: usize = 256 << 20;
+
 /// What belongs to one instance.
 pub struct State {
     /// The store that the instance works on.
@@ -27,6 +31,8 @@ pub struct State {
     pub commits: u64,
     /// Calls of imports since the instance was made.
     pub imports: u64,
+    /// Whether the component has room to keep pages.
+    keeps_pages: bool,
     /// Pages that the component had already, since the instance was made.
     pub spared_pages: u64,
     /// The text of the panic that ended the instance.
@@ -52,6 +58,7 @@ impl State {
             abi: None,
             commits: 0,
             imports: 0,
+            keeps_pages: memory_bytes >= KEEPS_PAGES_FROM,
             spared_pages: 0,
             panic: None,
             limits,

@@ -163,15 +163,15 @@ impl Cut {
         all
     }
 
-    /// Narrows the range of all records of a sorted set, from its start on, to the part between two cuts. `put` puts where a cut is in the place of a key;
-    /// `false`, and nothing put, at an edge.
+    /// Narrows `all`, the range of all records of a sorted set, to the part between two cuts. `put` puts where a cut is in the place of a key; `false`, and
+    /// nothing put, at an edge.
     pub fn narrow(from: &Self, to: &Self, all: &mut KeyRange, put: impl Fn(&Self, &mut Vec<u8>) -> bool) {
         if !put(from, &mut all.start) && matches!(from, Self::Behind(_)) {
             // Behind the highest score: nothing.
             all.start = all.end.clone().unwrap_or_default();
         }
-        let end = all.end.get_or_insert_default();
-        if !put(to, end) && end.is_empty() {
+        let has_end = all.end.is_some();
+        if !put(to, all.end.get_or_insert_default()) && !has_end {
             all.end = None;
         }
     }

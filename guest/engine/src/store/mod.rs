@@ -114,6 +114,7 @@ impl KeyRange {
         self.start.extend_from_slice(prefix);
         self.after_start = false;
         let end = self.end.get_or_insert_default();
+        end.clear();
         end.reserve(room);
         if !put_prefix_end(prefix, end) {
             self.end = None;
@@ -250,8 +251,8 @@ pub trait Store {
         Ok(())
     }
 
-    /// As [`Store::scan`], for who may have the page: `known` is the number that it came with, 0 of none. For hosts: the component does not ask for it. A
-    /// store that keeps no pages leaves it as it is.
+    /// As [`Store::scan`], for who may have the page: `known` is the number that one came with, 0 of none. Where that one is the answer, there is no
+    /// [page](Numbered::page), and only there. For hosts: the component does not ask for it. A store that keeps no pages leaves it as it is.
     ///
     /// # Errors
     /// As [`Store::get`].

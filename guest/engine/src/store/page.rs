@@ -86,9 +86,9 @@ impl Page {
 /// A page, or that it is one which is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// The page; `None`: it is the one with that number.
+    /// The page; `None`: it is the one with that number, which the asker has.
     pub page: Option<Page>,
-    /// What it is known by: no other page ever has the number. 0: it will not be known again.
+    /// What it is known by: no other page of any store of the process has the number. 0: it will not be known again.
     pub number: u64,
 }
 

@@ -34,7 +34,7 @@ impl PageItems {
         Self(u32::try_from(records).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS))
     }
 
-    /// The limit of the next page.
+    /// The limit of the next page. The one behind it is higher.
     fn next(&mut self) -> PageLimit {
         let limit = PageLimit::items(self.0);
         self.0 = self.0.saturating_mul(4).min(MAX_PAGE_ITEMS);
@@ -235,6 +235,7 @@ impl Transaction<'_> {
         expected: usize,
         mut visit: impl FnMut(Run<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
+        debug_assert_eq!(self.store.order(keyspace), Order::Bytes);
         let mut items = PageItems::expecting(expected);
         while !range.is_empty(Order::Bytes) {
             let mut last = Ok(None);

@@ -119,8 +119,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
          max_bytes: u32,
          answer: u32| {
             let mut guest = super::calling(&mut host)?;
-            let known = guest.known_page()?;
-            let (memory, State { store, range, spared_pages, .. }) = guest.parts();
+            let numbers = guest.page_numbers();
+            let (memory, State { store, range, keeps_pages, spared_pages, .. }) = guest.parts();
+            let known = numbers.map_or(Ok(0), |numbers| numbers.known(memory))?;
             refill(&mut range.start, bytes(memory, start, start_length)?);
             range.after_start = after_start != 0;
             match has_end {
@@ -134,10 +135,16 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                 direction => bail!("the component scans in direction {direction}"),
             };
             let found = store.scan_unless_known(Keyspace(keyspace), range, direction, PageLimit { max_items, max_bytes }, known);
-            let number = found.as_ref().map_or(0, |found| found.number);
-            if number > 0 {
-                *spared_pages += u64::from(number == known);
-                guest.tell_page(number)?;
+            if let Ok(Numbered { page, number }) = &found {
+                if page.is_none() && (known == 0 || *number != known) {
+                    bail!("the store takes a page for known that the component does not have");
+                }
+                if *number > 0
+                    && let Some(numbers) = numbers.filter(|_| *keeps_pages)
+                {
+                    *spared_pages += u64::from(page.is_none());
+                    numbers.tell(&mut guest, *number)?;
+                }
             }
             answer_with(&mut guest, answer, found)
         },

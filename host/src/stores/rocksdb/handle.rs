@@ -489,7 +489,7 @@ impl Store for RocksHandle {
 
     fn scan(&mut self, keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> Result<Page, StoreError> {
         let found = self.scan_unless_known(keyspace, range, direction, limit, 0)?;
-        Ok(found.page.unwrap_or_default())
+        found.page.ok_or_else(|| StoreError::Corrupt("a page is taken for known that nobody knows".into()))
     }
 
     fn scan_unless_known(

@@ -179,7 +179,8 @@ impl RecordCache {
         self.frontiers.find(space, last);
     }
 
-    /// The answer to a question in the state behind the commit `last`, for who knows the page with the number `known`; `None` where that is not known here.
+    /// The answer to a question in the state behind the commit `last`, for who knows the page with the number `known`, 0 of none; `None` where the answer is not
+    /// known here.
     pub fn page(&self, space: u32, question: &Question, last: u64, known: u64) -> Option<Numbered> {
         let name = Name { space: space | PAGES, bytes: &question.bytes };
         let hash = self.hash(&name);

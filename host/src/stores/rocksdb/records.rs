@@ -43,7 +43,7 @@ pub fn length(page: &Page) -> usize {
     page.bytes.len() + size_of_val(page.ends.as_slice())
 }
 
-/// A page that is kept, and the number by which others know it.
+/// A page that is kept, and the number by which others know it: no other page of the process has it. A kept page is not changed.
 struct KeptPage {
     page: Page,
     number: u64,
@@ -103,7 +103,7 @@ impl Slot {
         self.page.is_none().then(|| (!self.is_absent).then_some(self.parts().1))
     }
 
-    /// The page, if it is one, for who knows the one with that number.
+    /// The page, if it is one, for who knows the one with that number; 0 of none.
     pub fn page(&self, known: u64) -> Option<Numbered> {
         self.page.as_deref().map(|KeptPage { page, number }| Numbered { page: (*number != known).then(|| page.clone()), number: *number })
     }

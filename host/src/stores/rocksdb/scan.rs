@@ -41,7 +41,7 @@ struct Added {
 }
 
 impl<'db> State<'db> {
-    /// A page of a range, in the state behind the commit `last`, for who knows the page with the number `known`.
+    /// A page of a range, in the state behind the commit `last`, for who knows the page with the number `known`, 0 of none.
     pub fn scan(&self, keyspace: Keyspace, asked: Asked<'_>, last: u64, known: u64) -> Result<Numbered, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
         self.write_back(keyspace)?;

@@ -187,3 +187,76 @@ fn put_elements_at(version: u64, indexes: &Range<u64>, range: &mut KeyRange) {
         key.extend_from_slice(&index(at));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    /// What a range is made of: bytes and scores in their ordered form.
+    fn key(version: u8, rest: &[&[u8]]) -> Vec<u8> {
+        [&[0, 0, 0, 0, 0, 0, 0, version], rest.concat().as_slice()].concat()
+    }
+
+    #[test]
+    fn ranges_between_cuts_are_made_in_memory_that_had_another_one() {
+        const ONE: &[u8] = b"\xbf\xf0\0\0\0\0\0\0";
+        const BEHIND_TWO: &[u8] = b"\xc0\0\0\0\0\0\0\x01";
+        let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
+        let table = [
+            (Cut::Edge, Cut::Edge, key(7, &[]), key(8, &[])),
+            (Cut::Before(1.0), Cut::Behind(2.0), key(7, &[ONE]), key(7, &[BEHIND_TWO])),
+            (Cut::Edge, Cut::Before(1.0), key(7, &[]), key(7, &[ONE])),
+            (Cut::Before(1.0), Cut::Edge, key(7, &[ONE]), key(8, &[])),
+            // Behind all scores there is nothing, and up to there is all.
+            (Cut::Behind(f64::INFINITY), Cut::Edge, key(8, &[]), key(8, &[])),
+            (Cut::Edge, Cut::Behind(f64::INFINITY), key(7, &[]), key(8, &[])),
+            (Cut::BeforeMember(1.0, a.clone()), Cut::BehindMember(1.0, b), key(7, &[ONE, b"a"]), key(7, &[ONE, b"b\0"])),
+            (Cut::BehindMember(1.0, a), Cut::Edge, key(7, &[ONE, b"a\0"]), key(8, &[])),
+        ];
+        let mut range = KeyRange { start: vec![1; 40], after_start: true, end: None };
+        for (from, to, start, end) in table {
+            range.refill(&prefix(7));
+            Cut::narrow(&from, &to, &mut range, |cut, key| put_score_key(7, cut, key));
+            let expected = KeyRange { start, after_start: false, end: Some(end) };
+            assert_eq!(range, expected, "{from:?} {to:?}");
+            let anew = Cut::range(&from, &to, KeyRange::prefix(&prefix(7)), |cut| {
+                let mut key = Vec::new();
+                put_score_key(7, cut, &mut key).then_some(key)
+            });
+            assert_eq!(anew, expected, "{from:?} {to:?}");
+            range.after_start = true;
+        }
+    }
+
+    #[test]
+    fn behind_the_last_version_there_is_no_end_but_where_a_cut_is_one() {
+        let mut range = KeyRange::prefix(b"other");
+        for (to, end) in [(Cut::Edge, None), (Cut::Before(0.0), Some([[0xff; 8], [0x80, 0, 0, 0, 0, 0, 0, 0]].concat())), (Cut::Edge, None)]
+        {
+            range.refill(&prefix(u64::MAX));
+            Cut::narrow(&Cut::Edge, &to, &mut range, |cut, key| put_score_key(u64::MAX, cut, key));
+            assert_eq!(range, KeyRange { start: vec![0xff; 8], after_start: false, end });
+        }
+        // An end that is the beginning of all keys stays one.
+        let mut nothing = KeyRange { end: Some(Vec::new()), ..KeyRange::all() };
+        Cut::narrow(&Cut::Edge, &Cut::Edge, &mut nothing, |_, _| false);
+        assert_eq!(nothing.end, Some(Vec::new()));
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_one_of_its_length_or_less() {
+        for (prefix, end) in [
+            (&b"ab"[..], Some(&b"ac"[..])),
+            (b"a\xff", Some(b"b")),
+            (b"a\xff\xff\0", Some(b"a\xff\xff\x01")),
+            (b"\xff\xff", None),
+            (b"", None),
+        ] {
+            let mut range = KeyRange { start: vec![9; 3], after_start: true, end: Some(vec![9; 30]) };
+            range.refill(prefix);
+            assert_eq!((range.start.as_slice(), range.after_start, range.end.as_deref()), (prefix, false, end));
+            assert_eq!(range, KeyRange::prefix(prefix));
+        }
+    }
+}

@@ -49,6 +49,7 @@ fn walk(conn: &mut Conn, data: Keyspace, mut range: KeyRange, direction: Directi
     loop {
         let page = conn.store.scan(data, &range, direction, limit)?;
         check_limit(&page, limit)?;
+        check_other_ways(conn, data, (&range, direction, limit), &page)?;
         got.extend(page.records());
         let Some((last, _)) = page.record(page.len().wrapping_sub(1)) else { break };
         ensure(got.len() <= expected.len(), || format!("{direction:?} pages of {limit:?} repeat records"))?;
@@ -67,6 +68,18 @@ fn walk(conn: &mut Conn, data: Keyspace, mut range: KeyRange, direction: Directi
     equal(&format!("the number of records in {direction:?} pages of {limit:?}"), &got.len(), &expected.len())?;
     let wrong = got.iter().zip(expected).position(|(got, expected)| got != expected);
     wrong.map_or(Ok(()), |position| Err(Problem::Broken(format!("record {position} of {direction:?} pages of {limit:?} is another one"))))
+}
+
+/// Who only looks at a page sees the same one, once; and so does who knows none, or has it.
+fn check_other_ways(conn: &mut Conn, data: Keyspace, (range, direction, limit): (&KeyRange, Direction, PageLimit), page: &Page) -> Check {
+    let mut seen = Vec::new();
+    conn.store.scan_and_look(data, range, direction, limit, &mut |page| seen.push(page.clone()))?;
+    ensure(seen == [page.clone()], || format!("who only looks at a {direction:?} page of {limit:?} sees {} others", seen.len()))?;
+    let found = conn.store.scan_unless_known(data, range, direction, limit, 0)?;
+    ensure(found.page.as_ref() == Some(page), || format!("who knows no {direction:?} page of {limit:?} is given another one"))?;
+    let again = conn.store.scan_unless_known(data, range, direction, limit, found.number)?;
+    let is_same = again.page.as_ref().map_or(found.number > 0 && again.number == found.number, |again| again == page);
+    ensure(is_same, || format!("who knows a {direction:?} page of {limit:?} is given another one"))
 }
 
 /// A page keeps to its limit: only its last record may cross the limit of bytes.
