@@ -5,28 +5,25 @@ use crate::distinct::place;
 
 /// So many pages at most, a power of two: several times as many as there is room for in general, for each has one place.
 const SLOTS: usize = 8192;
-/// With so many bytes at most, all together: beside these places and what the allocator adds, some 20 MiB in all.
+/// With so many bytes at most, all together: beside these places and what the allocator adds, some 19 MiB in all.
 const MOST_BYTES: usize = 16 << 20;
 /// And each: larger ones are not kept by the host's cache either.
 const MOST_PAGE_BYTES: usize = 64 << 10;
+
+/// So many places are looked at for what may go, where there is no room.
+const STEPS: usize = 4;
 
 /// Pages with numbers, see [`Numbered`](super::Numbered). What is asked for stays: where many pages are asked for in turn, some of them are here, and not each
 /// of them until the next one takes its place.
 #[derive(Debug, Default)]
 pub struct KnownPages {
-    /// None before the first page is kept.
-    slots: Vec<Option<Known>>,
+    /// Twice the number of the page at each place, and one more where it has been asked for, or is new, since something else wanted its room. Apart from the
+    /// pages, so that many of them lie together. None before the first page is kept.
+    marks: Vec<u64>,
+    pages: Vec<Page>,
     /// Where the search for what may go is.
     hand: usize,
     bytes: usize,
-}
-
-#[derive(Debug)]
-struct Known {
-    number: u64,
-    page: Page,
-    /// It has been asked for, or is new, since something else wanted its room.
-    is_used: bool,
 }
 
 impl KnownPages {
@@ -41,15 +38,15 @@ impl KnownPages {
     /// The number of the page that is there; 0: none.
     #[must_use]
     pub fn number(&self, slot: usize) -> u64 {
-        self.slots.get(slot).and_then(Option::as_ref).map_or(0, |known| known.number)
+        self.marks.get(slot).map_or(0, |mark| mark >> 1)
     }
 
     /// The page with that number, if it is there.
     #[must_use]
     pub fn page(&mut self, slot: usize, number: u64) -> Option<&Page> {
-        let known = self.slots.get_mut(slot)?.as_mut().filter(|known| known.number == number)?;
-        known.is_used = true;
-        Some(&known.page)
+        let mark = self.marks.get_mut(slot).filter(|mark| number > 0 && **mark >> 1 == number)?;
+        *mark |= 1;
+        self.pages.get(slot)
     }
 
     /// Keeps a page, where there is room, or something that has not been asked for. Not one that
@@ -59,31 +56,33 @@ impl KnownPages {
         if number == 0 || bytes > MOST_PAGE_BYTES {
             return;
         }
-        if self.slots.is_empty() {
-            self.slots.resize_with(SLOTS, || None);
+        if self.marks.is_empty() {
+            self.marks.resize(SLOTS, 0);
+            self.pages.resize_with(SLOTS, Page::default);
         }
         self.try_to_free(slot);
         if self.bytes + bytes > MOST_BYTES {
-            // One step: a page that comes around within as many others as there are places stays.
-            self.hand = (self.hand + 1) % SLOTS;
-            self.try_to_free(self.hand);
+            for _ in 0..STEPS {
+                self.hand = (self.hand + 1) % SLOTS;
+                self.try_to_free(self.hand);
+            }
         }
-        if let Some(free @ None) = self.slots.get_mut(slot)
+        if let (Some(mark @ 0), Some(place)) = (self.marks.get_mut(slot), self.pages.get_mut(slot))
             && self.bytes + bytes <= MOST_BYTES
         {
-            *free = Some(Known { number, page, is_used: true });
+            (*mark, *place) = (number << 1 | 1, page);
             self.bytes += bytes;
         }
     }
 
     /// Drops the page that is there; of one that has been asked for only the mark that says so.
     fn try_to_free(&mut self, slot: usize) {
-        if let Some(place) = self.slots.get_mut(slot)
-            && let Some(known) = place
-            && !std::mem::take(&mut known.is_used)
-        {
-            self.bytes -= bytes_of(&known.page);
-            *place = None;
+        let Some(mark) = self.marks.get_mut(slot).filter(|mark| **mark > 0) else { return };
+        if *mark & 1 == 1 {
+            *mark -= 1;
+        } else if let Some(place) = self.pages.get_mut(slot) {
+            *mark = 0;
+            self.bytes -= bytes_of(&std::mem::take(place));
         }
     }
 }
@@ -138,7 +137,7 @@ mod tests {
             assert!(pages.page(slot, known).is_none_or(|page| given.get(&known) == Some(page)));
             assert!(pages.bytes <= MOST_BYTES);
         }
-        let there: usize = pages.slots.iter().flatten().map(|known| bytes_of(&known.page)).sum();
+        let there: usize = pages.pages.iter().map(bytes_of).sum();
         assert!(pages.bytes == there && there > MOST_BYTES / 2, "{there}");
     }
 
@@ -162,7 +161,7 @@ mod tests {
             let slot = usize::try_from(number % 1000).unwrap_or_default() * 8 + 1;
             pages.keep(slot, number, page(16 << 10));
         }
-        assert!(pages.slots.iter().flatten().filter(|known| known.number >= 10_000).count() > 500);
+        assert!(pages.marks.iter().filter(|mark| **mark >> 1 >= 10_000).count() > 500);
     }
 
     #[test]
