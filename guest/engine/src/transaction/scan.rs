@@ -34,7 +34,7 @@ impl PageItems {
         Self(u32::try_from(records).unwrap_or(u32::MAX).clamp(1, MAX_PAGE_ITEMS))
     }
 
-    /// The limit of the next page. The one behind it is higher.
+    /// The limit of the next page. The one behind it is higher, up to a bound.
     fn next(&mut self) -> PageLimit {
         let limit = PageLimit::items(self.0);
         self.0 = self.0.saturating_mul(4).min(MAX_PAGE_ITEMS);

@@ -121,6 +121,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
             let mut guest = super::calling(&mut host)?;
             let numbers = guest.page_numbers();
             let (memory, State { store, range, keeps_pages, spared_pages, .. }) = guest.parts();
+            let numbers = numbers.filter(|_| *keeps_pages);
             let known = numbers.map_or(Ok(0), |numbers| numbers.known(memory))?;
             refill(&mut range.start, bytes(memory, start, start_length)?);
             range.after_start = after_start != 0;
@@ -139,10 +140,8 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                 if page.is_none() && (known == 0 || *number != known) {
                     bail!("the store takes a page for known that the component does not have");
                 }
-                if *number > 0
-                    && let Some(numbers) = numbers.filter(|_| *keeps_pages)
-                {
-                    *spared_pages += u64::from(page.is_none());
+                *spared_pages += u64::from(page.is_none());
+                if let Some(numbers) = numbers {
                     numbers.tell(&mut guest, *number)?;
                 }
             }

@@ -49,7 +49,9 @@ fn walk(conn: &mut Conn, data: Keyspace, mut range: KeyRange, direction: Directi
     loop {
         let page = conn.store.scan(data, &range, direction, limit)?;
         check_limit(&page, limit)?;
-        check_other_ways(conn, data, (&range, direction, limit), &page)?;
+        if got.len() < OTHER_WAYS {
+            check_other_ways(conn, data, (&range, direction, limit), &page)?;
+        }
         got.extend(page.records());
         let Some((last, _)) = page.record(page.len().wrapping_sub(1)) else { break };
         ensure(got.len() <= expected.len(), || format!("{direction:?} pages of {limit:?} repeat records"))?;
@@ -69,6 +71,9 @@ fn walk(conn: &mut Conn, data: Keyspace, mut range: KeyRange, direction: Directi
     let wrong = got.iter().zip(expected).position(|(got, expected)| got != expected);
     wrong.map_or(Ok(()), |position| Err(Problem::Broken(format!("record {position} of {direction:?} pages of {limit:?} is another one"))))
 }
+
+/// So many records are read in other ways as well: behind a network each page of each of them is a round trip.
+const OTHER_WAYS: usize = 40;
 
 /// Who only looks at a page sees the same one, once; and so does who knows none, or has it.
 fn check_other_ways(conn: &mut Conn, data: Keyspace, (range, direction, limit): (&KeyRange, Direction, PageLimit), page: &Page) -> Check {
