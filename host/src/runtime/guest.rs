@@ -15,8 +15,8 @@ pub struct Abi {
     /// Old address, old size, alignment and new size, to an address.
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
     shelves: Option<Shelves>,
-    /// `None`: this component keeps no pages.
-    page_numbers: Option<PageNumbers>,
+    /// `None`: this component keeps no pages, or has no room for them.
+    pub page_numbers: Option<PageNumbers>,
 }
 
 /// Where the component has the numbers of two pages: of the one that it knows, and of the one that it is given.
@@ -50,6 +50,7 @@ impl Abi {
             None => Ok(None),
         };
         let (shelves, page_numbers) = (told(Shelves::EXPORT)?.map(Shelves::at), told(PageNumbers::EXPORT)?.map(PageNumbers));
+        let page_numbers = page_numbers.filter(|_| wasm.as_context().data().keeps_pages);
         Ok(Self { memory, realloc, shelves, page_numbers })
     }
 
@@ -64,7 +65,6 @@ pub struct Guest<'g> {
     wasm: StoreContextMut<'g, State>,
     memory: Memory,
     shelves: Option<Shelves>,
-    page_numbers: Option<PageNumbers>,
 }
 
 impl<'g> Guest<'g> {
@@ -73,10 +73,10 @@ impl<'g> Guest<'g> {
     pub fn of(wasm: impl Into<StoreContextMut<'g, State>>) -> Result<Self> {
         let wasm = wasm.into();
         let abi = wasm.data().abi.as_ref();
-        let (memory, shelves, page_numbers) = abi
-            .map(|abi| (abi.memory, abi.shelves, abi.page_numbers))
+        let (memory, shelves) = abi
+            .map(|abi| (abi.memory, abi.shelves))
             .ok_or_else(|| format_err!("the component's memory is not there, or its allocator is at work"))?;
-        Ok(Self { wasm, memory, shelves, page_numbers })
+        Ok(Self { wasm, memory, shelves })
     }
 
     /// The memory, and what belongs to the instance.
@@ -89,12 +89,6 @@ impl<'g> Guest<'g> {
     #[inline]
     pub fn memory(&self) -> &[u8] {
         self.memory.data(&self.wasm)
-    }
-
-    /// Where the component has the numbers of pages; `None`: it keeps none.
-    #[inline]
-    pub const fn page_numbers(&self) -> Option<PageNumbers> {
-        self.page_numbers
     }
 
     /// So many bytes of the component's allocator; of none, an address that is not null.
@@ -142,6 +136,7 @@ impl<'g> Guest<'g> {
     pub fn write(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         let room = self.room(at, bytes.len())?;
         if bytes.len() <= COPIED_AT_ONCE {
+            // Without the loop, so that what has a known length is a few moves.
             room.copy_from_slice(bytes);
             return Ok(());
         }

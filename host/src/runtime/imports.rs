@@ -32,7 +32,7 @@ pub struct State {
     /// Calls of imports since the instance was made.
     pub imports: u64,
     /// Whether the component has room to keep pages.
-    keeps_pages: bool,
+    pub keeps_pages: bool,
     /// Pages that the component had already, since the instance was made.
     pub spared_pages: u64,
     /// The text of the panic that ended the instance.

@@ -119,9 +119,8 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
          max_bytes: u32,
          answer: u32| {
             let mut guest = super::calling(&mut host)?;
-            let numbers = guest.page_numbers();
-            let (memory, State { store, range, keeps_pages, spared_pages, .. }) = guest.parts();
-            let numbers = numbers.filter(|_| *keeps_pages);
+            let (memory, State { store, range, abi, spared_pages, .. }) = guest.parts();
+            let numbers = abi.as_ref().and_then(|abi| abi.page_numbers);
             let known = numbers.map_or(Ok(0), |numbers| numbers.known(memory))?;
             refill(&mut range.start, bytes(memory, start, start_length)?);
             range.after_start = after_start != 0;
