@@ -3,7 +3,7 @@
 use crate::store_bindings::orbweaver::kv::store as wit;
 use bytes::Bytes;
 use orbweaver_engine::store::{
-    Batch, Direction, KeyRange, Keyspace, KnownPages, Limits, Order, Page, PageLimit, Scope, Store, StoreError, Values,
+    Batch, Changes, Direction, KeyRange, Keyspace, KnownPages, Limits, Order, Page, PageLimit, Question, Scope, Store, StoreError, Values,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,22 +44,44 @@ fn end_what_is_open() {
     }
 }
 
-/// The numbers of pages, which cross beside a scan.
+/// What crosses beside calls, of pages that are kept here.
 #[repr(C)]
-struct PageNumbers {
-    /// Of the page that is known, see `Store::scan_unless_known`.
+struct KeptPages {
+    /// The number of the page that is known, see `Store::scan_unless_known`.
     known: AtomicU64,
-    /// Of the page that the host gives.
+    /// The number of the page that the host gives.
     given: AtomicU64,
+    /// Whether there are changes.
+    are_changed: AtomicU64,
+    /// Where, see `Store::take_changes`.
+    changes: [AtomicU64; Changes::WORDS],
 }
 
-static PAGE_NUMBERS: PageNumbers = PageNumbers { known: AtomicU64::new(0), given: AtomicU64::new(0) };
+impl KeptPages {
+    /// What has changed since this was last asked, if anything has.
+    #[inline]
+    fn take_changes(&self) -> Option<Changes> {
+        if self.are_changed.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.are_changed.store(0, Ordering::Relaxed);
+        Some(self.changes.each_ref().map(|word| word.swap(0, Ordering::Relaxed)).into())
+    }
+}
 
-/// Where they are. The host, which calls the core module of this component, reads the first one and writes the second one while the component waits for a
-/// page: a page that is known comes empty (docs/boundary.md). Others leave them as they are.
-#[unsafe(export_name = "orbweaver:host/page-numbers@1")]
-extern "C" fn page_numbers() -> *const PageNumbers {
-    &raw const PAGE_NUMBERS
+static KEPT_PAGES: KeptPages = KeptPages {
+    known: AtomicU64::new(0),
+    given: AtomicU64::new(0),
+    are_changed: AtomicU64::new(0),
+    changes: [const { AtomicU64::new(0) }; Changes::WORDS],
+};
+
+/// Where that is. The host, which calls the core module of this component, reads the first number and writes the second one while the component waits for a
+/// page: a page that is known comes empty. Once it has given a number, it tells behind the beginning of each transaction what has changed (docs/boundary.md).
+/// Others leave all of it as it is.
+#[unsafe(export_name = "orbweaver:host/kept-pages@1")]
+extern "C" fn kept_pages() -> *const KeptPages {
+    &raw const KEPT_PAGES
 }
 
 /// The host's store.
@@ -189,20 +211,28 @@ impl Store for HostStore {
         limit: PageLimit,
         look: &mut dyn FnMut(&Page),
     ) -> Result<(), StoreError> {
-        let slot = KnownPages::slot(keyspace, range, direction, limit);
+        if let Some(changes) = KEPT_PAGES.take_changes() {
+            self.pages.follow(&changes);
+        }
+        let question = Question { keyspace, range, direction, limit };
+        let slot = question.slot();
+        if let Some(page) = self.pages.unchanged(slot, &question) {
+            look(page);
+            return Ok(());
+        }
         let known = self.pages.number(slot);
         // Nothing is left of what another scan was given, which asked for no number.
-        PAGE_NUMBERS.given.store(0, Ordering::Relaxed);
-        PAGE_NUMBERS.known.store(known, Ordering::Relaxed);
+        KEPT_PAGES.given.store(0, Ordering::Relaxed);
+        KEPT_PAGES.known.store(known, Ordering::Relaxed);
         let page = self.scan(keyspace, range, direction, limit);
-        PAGE_NUMBERS.known.store(0, Ordering::Relaxed);
-        let (page, given) = (page?, PAGE_NUMBERS.given.load(Ordering::Relaxed));
+        KEPT_PAGES.known.store(0, Ordering::Relaxed);
+        let (page, given) = (page?, KEPT_PAGES.given.load(Ordering::Relaxed));
         let is_known = given > 0 && given == known && page.is_empty() && !page.more;
         match self.pages.page(slot, given).filter(|_| is_known) {
             Some(known) => look(known),
             None => {
                 look(&page);
-                self.pages.keep(slot, given, page);
+                self.pages.keep(slot, given, &question, page);
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::canonical::{Lift as _, aligned, size, word};
 use super::imports::State;
 use super::shelves::Shelves;
+use orbweaver_engine::store::Changes;
 use wasmtime::{AsContextMut, Instance, Memory, Result, StoreContext, StoreContextMut, TypedFunc, format_err};
 
 /// Pages are copied in pieces: glibc copies 4 KiB and more by one instruction, `rep movsb`, which takes several times as long on AMD's Zen where both
@@ -16,27 +17,43 @@ pub struct Abi {
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
     shelves: Option<Shelves>,
     /// `None`: this component keeps no pages, or has no room for them.
-    pub page_numbers: Option<PageNumbers>,
+    pub kept_pages: Option<KeptPages>,
 }
 
-/// Where the component has the numbers of two pages: of the one that it knows, and of the one that it is given.
+/// Where the component has what crosses beside calls, of pages that it keeps: the numbers of the page that it knows, and of the one that it is given;
+/// whether there are changes, and where. All of these are words of 8 bytes.
 #[derive(Clone, Copy)]
-pub struct PageNumbers(u32);
+pub struct KeptPages(u32);
 
-impl PageNumbers {
+impl KeptPages {
     /// The function of the core module that tells where they are.
-    const EXPORT: &str = "orbweaver:host/page-numbers@1";
+    const EXPORT: &str = "orbweaver:host/kept-pages@1";
 
-    /// That of the page that the component knows; 0 of none.
+    fn word(self, position: usize) -> usize {
+        size(self.0) + position * size_of::<u64>()
+    }
+
+    /// The number of the page that the component knows; 0 of none.
     #[inline]
     pub fn known(self, memory: &[u8]) -> Result<u64> {
-        u64::lift(memory, size(self.0))
+        u64::lift(memory, self.word(0))
     }
 
     /// Tells that of the page that it is given.
     #[inline]
-    pub fn tell(self, guest: &mut Guest<'_>, number: u64) -> Result<()> {
-        guest.write(size(self.0) + size_of::<u64>(), &number.to_le_bytes())
+    pub fn tell_number(self, guest: &mut Guest<'_>, number: u64) -> Result<()> {
+        guest.write(self.word(1), &number.to_le_bytes())
+    }
+
+    /// Tells what has changed, beside what it has been told and has not looked at.
+    fn tell_changes(self, guest: &mut Guest<'_>, changes: &Changes) -> Result<()> {
+        guest.write(self.word(2), &1_u64.to_le_bytes())?;
+        for (position, word) in (3..).zip(changes.words()) {
+            let at = self.word(position);
+            let told = u64::lift(guest.memory(), at)?;
+            guest.write(at, &(told | word).to_le_bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -49,9 +66,9 @@ impl Abi {
             Some(place) => place.typed::<(), u32>(&wasm)?.call(&mut wasm, ()).map(Some),
             None => Ok(None),
         };
-        let (shelves, page_numbers) = (told(Shelves::EXPORT)?.map(Shelves::at), told(PageNumbers::EXPORT)?.map(PageNumbers));
-        let page_numbers = page_numbers.filter(|_| wasm.as_context().data().keeps_pages);
-        Ok(Self { memory, realloc, shelves, page_numbers })
+        let (shelves, kept_pages) = (told(Shelves::EXPORT)?.map(Shelves::at), told(KeptPages::EXPORT)?.map(KeptPages));
+        let kept_pages = kept_pages.filter(|_| wasm.as_context().data().keeps_pages);
+        Ok(Self { memory, realloc, shelves, kept_pages })
     }
 
     /// The component's memory, to look at.
@@ -114,6 +131,21 @@ impl<'g> Guest<'g> {
         self.wasm.data_mut().abi = Some(abi);
         let at = size(at?);
         aligned(at, align)
+    }
+
+    /// Tells a component that keeps pages what has changed since it was last told. To be called behind the beginning of each transaction.
+    #[inline]
+    pub fn tell_changes(&mut self) -> Result<()> {
+        let state = self.wasm.data_mut();
+        // As long as it has not been given a number, it keeps none.
+        if !state.numbers_pages {
+            return Ok(());
+        }
+        let changes = state.store.take_changes();
+        match state.abi.as_ref().and_then(|abi| abi.kept_pages) {
+            Some(kept_pages) if changes != Changes::NONE => kept_pages.tell_changes(self, &changes),
+            _ => Ok(()),
+        }
     }
 
     /// Gives two blocks back, of so many bytes at these addresses, as the component would do it. Not where that takes a call.

@@ -33,7 +33,9 @@ pub struct State {
     pub imports: u64,
     /// Whether the component has room to keep pages.
     pub keeps_pages: bool,
-    /// Pages that the component had already, since the instance was made.
+    /// Whether the component has been given a page with a number.
+    pub numbers_pages: bool,
+    /// Pages that the component had already when it asked for them, since the instance was made.
     pub spared_pages: u64,
     /// The text of the panic that ended the instance.
     pub panic: Option<String>,
@@ -59,6 +61,7 @@ impl State {
             commits: 0,
             imports: 0,
             keeps_pages: memory_bytes >= KEEPS_PAGES_FROM,
+            numbers_pages: false,
             spared_pages: 0,
             panic: None,
             limits,

@@ -183,6 +183,9 @@ impl Instance {
             }
         };
         let begun = self.wasm.data_mut().begin_ahead();
+        if begun.is_some() {
+            Guest::of(self.wasm.as_context_mut())?.tell_changes()?;
+        }
         let (is_begun, epoch) = (begun.is_some().into(), begun.unwrap_or_default());
         let outcome = self.exchange_at.0.call(&mut self.wasm, (now_us, is_begun, epoch, word(at)?, word(length)?, case, first, second))?;
         lift_held(Guest::of(self.wasm.as_context_mut())?.memory(), outcome)

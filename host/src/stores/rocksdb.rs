@@ -34,6 +34,7 @@ mod resident_records;
 mod residents;
 mod scan;
 mod shares;
+mod watches;
 mod write_back;
 
 pub use handle::RocksHandle;

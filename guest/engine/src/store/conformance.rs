@@ -28,6 +28,7 @@ mod errors;
 mod fixture;
 pub mod flaws;
 mod isolation;
+mod numbers;
 pub(crate) mod orders;
 mod paging;
 mod reading;
@@ -154,6 +155,7 @@ pub const TESTS: &[Test] = &[
     simple("pages add up to the whole range", paging::forward),
     simple("pages backwards add up to the whole range", paging::reverse),
     simple("a page holds at least one record", paging::at_least_one_record),
+    simple("a page that is known is the answer until a change is told", numbers::keeping),
     simple("a rollback leaves nothing", writing::a_rollback_leaves_nothing),
     simple("a range delete removes its range", writing::delete_range),
     simple("a put survives the range delete before it", writing::put_after_delete_range),

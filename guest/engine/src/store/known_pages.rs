@@ -1,6 +1,6 @@
 //! Pages that a store gives again, kept by the one into whose memory they would be copied again: the component (docs/boundary.md).
 
-use super::{Direction, KeyRange, Keyspace, Page, PageLimit};
+use super::{Changes, Direction, KeyRange, Keyspace, Page, PageLimit};
 use crate::distinct::place;
 
 /// So many pages at most, a power of two: several times as many as there is room for in general, for each has one place.
@@ -13,6 +13,64 @@ const MOST_PAGE_BYTES: usize = 64 << 10;
 /// So many places are looked at for what may go, where there is no room.
 const STEPS: usize = 4;
 
+/// What a scan asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'r> {
+    /// Of which records.
+    pub keyspace: Keyspace,
+    /// Of which of them.
+    pub range: &'r KeyRange,
+    /// From which end on.
+    pub direction: Direction,
+    /// How many.
+    pub limit: PageLimit,
+}
+
+impl Question<'_> {
+    /// Where its answer is. Others may have the same place.
+    #[must_use]
+    pub fn slot(&self) -> usize {
+        let Self { keyspace, range, direction, limit } = self;
+        let start = place(keyspace.0 ^ limit.max_items.rotate_left(16), &range.start) ^ usize::from(*direction == Direction::Reverse);
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
+        place(start, range.end.as_deref().unwrap_or_default()) & (SLOTS - 1)
+    }
+
+    /// The start of the range, and the end.
+    fn keys(&self) -> [&[u8]; 2] {
+        [&self.range.start, self.range.end.as_deref().unwrap_or_default()]
+    }
+
+    /// The rest of it.
+    const fn rest(&self) -> (Keyspace, bool, bool, Direction, PageLimit) {
+        (self.keyspace, self.range.after_start, self.range.end.is_some(), self.direction, self.limit)
+    }
+}
+
+/// A page, and what it is the answer to.
+#[derive(Debug, Default)]
+struct Kept {
+    page: Page,
+    /// The start of the range, and behind it the end.
+    keys: Box<[u8]>,
+    start_bytes: usize,
+    rest: Option<(Keyspace, bool, bool, Direction, PageLimit)>,
+    /// When the store has given it, or said that it is the one: how often there were changes before.
+    given_at: u64,
+}
+
+impl Kept {
+    fn new(question: &Question<'_>, page: Page, given_at: u64) -> Self {
+        let keys = question.keys().concat().into_boxed_slice();
+        Self { page, keys, start_bytes: question.range.start.len(), rest: Some(question.rest()), given_at }
+    }
+
+    fn is_answer_to(&self, question: &Question<'_>) -> bool {
+        let [start, end] = question.keys();
+        self.rest == Some(question.rest()) && self.keys.split_at_checked(self.start_bytes) == Some((start, end))
+    }
+}
+
 /// Pages with numbers, see [`Numbered`](super::Numbered). What is asked for stays: where many pages are asked for in turn, some of them are here, and not each
 /// of them until the next one takes its place.
 #[derive(Debug, Default)]
@@ -20,19 +78,37 @@ pub struct KnownPages {
     /// Twice the number of the page at each place, and one more where it has been asked for, or is new, since something else wanted its room. Apart from the
     /// pages, so that many of them lie together. None before the first page is kept.
     marks: Vec<u64>,
-    pages: Vec<Page>,
+    kept: Vec<Kept>,
+    /// How often there were changes.
+    now: u64,
+    /// When the last one was, for each place of [`Changes`].
+    changed_at: Vec<u64>,
     /// Where the search for what may go is.
     hand: usize,
     bytes: usize,
 }
 
 impl KnownPages {
-    /// Where the answer to such a question is. Others may have the same place: which page is there, its number says.
+    /// What the store tells of changes, see [`Store::take_changes`](super::Store::take_changes).
+    pub fn follow(&mut self, changes: &Changes) {
+        self.now += 1;
+        for place in changes.places() {
+            if let Some(changed_at) = self.changed_at.get_mut(place) {
+                *changed_at = self.now;
+            }
+        }
+    }
+
+    /// The answer to a question, if it is there, and nothing has changed since the store said so. Otherwise the store is to be asked.
     #[must_use]
-    pub fn slot(keyspace: Keyspace, range: &KeyRange, direction: Direction, limit: PageLimit) -> usize {
-        let start = place(keyspace.0 ^ limit.max_items.rotate_left(16), &range.start) ^ usize::from(direction == Direction::Reverse);
-        let start = u32::try_from(start).unwrap_or(u32::MAX);
-        place(start, range.end.as_deref().unwrap_or_default()) & (SLOTS - 1)
+    pub fn unchanged(&mut self, slot: usize, question: &Question<'_>) -> Option<&Page> {
+        let mark = self.marks.get_mut(slot).filter(|mark| **mark > 0)?;
+        let (kept, changed_at) = (self.kept.get(slot)?, self.changed_at.get(Changes::place(&question.range.start))?);
+        if kept.given_at < *changed_at || !kept.is_answer_to(question) {
+            return None;
+        }
+        *mark |= 1;
+        Some(&kept.page)
     }
 
     /// The number of the page that is there; 0: none.
@@ -41,26 +117,29 @@ impl KnownPages {
         self.marks.get(slot).map_or(0, |mark| mark >> 1)
     }
 
-    /// The page with that number, if it is there.
+    /// The page with that number, if it is there: the store has said that it is the answer.
     #[must_use]
     pub fn page(&mut self, slot: usize, number: u64) -> Option<&Page> {
         let mark = self.marks.get_mut(slot).filter(|mark| number > 0 && **mark >> 1 == number)?;
         *mark |= 1;
-        self.pages.get(slot)
+        let kept = self.kept.get_mut(slot)?;
+        kept.given_at = self.now;
+        Some(&kept.page)
     }
 
-    /// Keeps a page, where there is room, or something that has not been asked for. Not one that
+    /// Keeps the answer to a question, where there is room, or something that has not been asked for. Not one that
     /// [will not be known again](super::Numbered::number), nor a large one.
-    pub fn keep(&mut self, slot: usize, number: u64, page: Page) {
-        let bytes = bytes_of(&page);
+    pub fn keep(&mut self, slot: usize, number: u64, question: &Question<'_>, page: Page) {
         // Half of all numbers have room in a mark. Hosts count from 1.
-        if number == 0 || number > u64::MAX >> 1 || bytes > MOST_PAGE_BYTES {
+        if number == 0 || number > u64::MAX >> 1 || page_bytes(&page) > MOST_PAGE_BYTES {
             return;
         }
         if self.marks.is_empty() {
             self.marks.resize(SLOTS, 0);
-            self.pages.resize_with(SLOTS, Page::default);
+            self.kept.resize_with(SLOTS, Kept::default);
+            self.changed_at.resize(Changes::PLACES, 0);
         }
+        let bytes = page_bytes(&page) + question.keys().map(<[u8]>::len).iter().sum::<usize>();
         self.try_to_free(slot);
         if self.bytes + bytes > MOST_BYTES {
             for _ in 0..STEPS {
@@ -68,10 +147,10 @@ impl KnownPages {
                 self.try_to_free(self.hand);
             }
         }
-        if let (Some(mark @ 0), Some(place)) = (self.marks.get_mut(slot), self.pages.get_mut(slot))
+        if let (Some(mark @ 0), Some(place)) = (self.marks.get_mut(slot), self.kept.get_mut(slot))
             && self.bytes + bytes <= MOST_BYTES
         {
-            (*mark, *place) = (number << 1 | 1, page);
+            (*mark, *place) = (number << 1 | 1, Kept::new(question, page, self.now));
             self.bytes += bytes;
         }
     }
@@ -81,14 +160,15 @@ impl KnownPages {
         let Some(mark) = self.marks.get_mut(slot).filter(|mark| **mark > 0) else { return };
         if *mark & 1 == 1 {
             *mark -= 1;
-        } else if let Some(place) = self.pages.get_mut(slot) {
+        } else if let Some(place) = self.kept.get_mut(slot) {
             *mark = 0;
-            self.bytes -= bytes_of(&std::mem::take(place));
+            let Kept { page, keys, .. } = std::mem::take(place);
+            self.bytes -= page_bytes(&page) + keys.len();
         }
     }
 }
 
-fn bytes_of(page: &Page) -> usize {
+fn page_bytes(page: &Page) -> usize {
     page.bytes.len() + size_of_val(page.ends.as_slice())
 }
 
@@ -103,27 +183,95 @@ mod tests {
         Page { bytes: vec![7; bytes].into(), ends: vec![end, end], more: false }
     }
 
+    /// What asks for all of a structure.
+    fn question(range: &KeyRange) -> Question<'_> {
+        Question { keyspace: Keyspace(1), range, direction: Direction::Forward, limit: PageLimit::items(100) }
+    }
+
+    fn structure(version: u64) -> KeyRange {
+        KeyRange::prefix(&version.to_be_bytes())
+    }
+
+    /// Keeps a page, whatever it is the answer to.
+    fn keep(pages: &mut KnownPages, slot: usize, number: u64, page: Page) {
+        pages.keep(slot, number, &question(&structure(7)), page);
+    }
+
     #[test]
     fn a_page_is_known_by_its_number_until_another_one_takes_its_place() {
         let mut pages = KnownPages::default();
         assert_eq!((pages.number(5), pages.page(5, 0)), (0, None));
-        pages.keep(5, 1, page(10));
+        keep(&mut pages, 5, 1, page(10));
         assert_eq!((pages.number(5), pages.number(6), pages.page(5, 2)), (1, 0, None));
         // What is new, or has been asked for, stays once.
-        pages.keep(5, 2, page(20));
+        keep(&mut pages, 5, 2, page(20));
         assert_eq!(pages.page(5, 1), Some(&page(10)));
-        pages.keep(5, 2, page(20));
-        pages.keep(5, 2, page(20));
+        keep(&mut pages, 5, 2, page(20));
+        keep(&mut pages, 5, 2, page(20));
         assert_eq!((pages.number(5), pages.page(5, 1)), (2, None));
-        pages.keep(5, 3, page(30));
+        keep(&mut pages, 5, 3, page(30));
         assert_eq!(pages.number(5), 2);
         // What has no number, or one that has no room, and what is large, leaves what is there.
-        pages.keep(5, 0, page(30));
-        pages.keep(5, 1 << 63 | 2, page(30));
-        pages.keep(5, 3, page(MOST_PAGE_BYTES));
+        keep(&mut pages, 5, 0, page(30));
+        keep(&mut pages, 5, 1 << 63 | 2, page(30));
+        keep(&mut pages, 5, 3, page(MOST_PAGE_BYTES));
         assert_eq!(pages.number(5), 2);
-        pages.keep(5, 3, page(30));
+        keep(&mut pages, 5, 3, page(30));
         assert_eq!((pages.number(5), pages.page(5, 3)), (3, Some(&page(30))));
+    }
+
+    #[test]
+    fn the_answer_to_a_question_is_known_without_the_store_until_its_structure_may_have_changed() {
+        let (seven, other) = (structure(7), structure(8));
+        let of_seven = |places: &[usize]| {
+            let mut changes = Changes::NONE;
+            places.iter().for_each(|place| changes.add(*place));
+            changes
+        };
+        let (place, elsewhere) = (Changes::place(&seven.start), Changes::place(&other.start));
+        let (mut pages, asked) = (KnownPages::default(), question(&seven));
+        let slot = asked.slot();
+        pages.follow(&Changes::ALL);
+        assert_eq!(pages.unchanged(slot, &asked), None);
+        pages.keep(slot, 1, &asked, page(10));
+        assert_eq!(pages.unchanged(slot, &asked), Some(&page(10)));
+        pages.follow(&of_seven(&[elsewhere]));
+        assert_eq!(pages.unchanged(slot, &asked), Some(&page(10)));
+        for changes in [of_seven(&[place]), Changes::ALL] {
+            pages.follow(&changes);
+            assert_eq!(pages.unchanged(slot, &asked), None);
+            pages.follow(&Changes::NONE);
+            assert_eq!(pages.unchanged(slot, &asked), None);
+            // Until the store says that it is the one.
+            assert_eq!(pages.page(slot, 2), None);
+            assert_eq!(pages.unchanged(slot, &asked), None);
+            assert!(pages.page(slot, 1).is_some() && pages.unchanged(slot, &asked).is_some());
+        }
+    }
+
+    #[test]
+    fn questions_at_one_place_are_not_taken_for_each_other() {
+        let range = KeyRange { start: b"structurefield".to_vec(), after_start: false, end: Some(b"structures".to_vec()) };
+        let behind = KeyRange { after_start: true, ..range.clone() };
+        let all = KeyRange { end: None, ..range.clone() };
+        let shorter = KeyRange { end: Some(b"structureg".to_vec()), ..range.clone() };
+        // The same bytes in one row, cut elsewhere.
+        let cut = KeyRange { start: b"structurefieldst".to_vec(), after_start: false, end: Some(b"ructures".to_vec()) };
+        let asked = question(&range);
+        let others = [
+            question(&behind),
+            question(&all),
+            question(&shorter),
+            question(&cut),
+            Question { keyspace: Keyspace(2), ..asked },
+            Question { direction: Direction::Reverse, ..asked },
+            Question { limit: PageLimit::items(101), ..asked },
+            Question { limit: PageLimit { max_bytes: 1, ..asked.limit }, ..asked },
+        ];
+        let mut pages = KnownPages::default();
+        pages.keep(3, 1, &asked, page(10));
+        assert!(pages.unchanged(3, &asked).is_some());
+        assert!(others.iter().all(|other| pages.unchanged(3, other).is_none()));
     }
 
     #[test]
@@ -133,13 +281,13 @@ mod tests {
         let (mut pages, mut given) = (KnownPages::default(), HashMap::new());
         for number in 1..5000 {
             let (slot, page) = (below(SLOTS as u64), page(below(40 << 10)));
-            pages.keep(slot, number, page.clone());
+            keep(&mut pages, slot, number, page.clone());
             given.insert(number, page);
             let (slot, known) = (below(SLOTS as u64), pages.number(slot));
             assert!(pages.page(slot, known).is_none_or(|page| given.get(&known) == Some(page)));
             assert!(pages.bytes <= MOST_BYTES);
         }
-        let there: usize = pages.pages.iter().map(bytes_of).sum();
+        let there: usize = pages.kept.iter().map(|kept| page_bytes(&kept.page) + kept.keys.len()).sum();
         assert!(pages.bytes == there && there > MOST_BYTES / 2, "{there}");
     }
 
@@ -153,7 +301,7 @@ mod tests {
                 if pages.page(slot, number).is_some() {
                     found += usize::from(turn == 9);
                 } else {
-                    pages.keep(slot, number, page(16 << 10));
+                    keep(&mut pages, slot, number, page(16 << 10));
                 }
             }
         }
@@ -166,7 +314,7 @@ mod tests {
                 if pages.page(slot, number).is_some() {
                     found += usize::from(turn == 4);
                 } else {
-                    pages.keep(slot, number, page(16 << 10));
+                    keep(&mut pages, slot, number, page(16 << 10));
                 }
             }
         }
@@ -175,8 +323,9 @@ mod tests {
 
     #[test]
     fn questions_that_differ_in_anything_are_mostly_at_different_places() {
-        let slot =
-            |keyspace, range: &KeyRange, direction, items| KnownPages::slot(Keyspace(keyspace), range, direction, PageLimit::items(items));
+        let slot = |keyspace, range: &KeyRange, direction, items| {
+            Question { keyspace: Keyspace(keyspace), range, direction, limit: PageLimit::items(items) }.slot()
+        };
         let all = KeyRange::prefix(&7_u64.to_be_bytes());
         let other = KeyRange { start: [7_u64.to_be_bytes(), [0; 8]].concat(), ..all.clone() };
         let shorter = KeyRange { end: Some(other.start.clone()), ..all.clone() };

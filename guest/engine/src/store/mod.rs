@@ -14,6 +14,7 @@
 //! `orbweaver_engine::store::conformance` checks them.
 
 mod batch;
+mod changes;
 pub mod conformance;
 pub mod counting;
 mod error;
@@ -26,8 +27,9 @@ mod revisions;
 mod values;
 
 pub use batch::{Batch, BatchOp};
+pub use changes::Changes;
 pub use error::StoreError;
-pub use known_pages::KnownPages;
+pub use known_pages::{KnownPages, Question};
 pub use memory::MemoryStore;
 pub use order::Order;
 pub use page::{Chunks, Headed, Lying, Numbered, Page, PageBuilder, PageLimit, Pieces, StringSink};
@@ -265,6 +267,13 @@ pub trait Store {
         _known: u64,
     ) -> Result<Numbered, StoreError> {
         self.scan(keyspace, range, direction, limit).map(Numbered::from)
+    }
+
+    /// Where structures may have changed since this was last asked, or, if it never was, since ever. A page that has come with a number, or was known by it, is of
+    /// one structure, as its range has one [place](Changes::place), and is the answer to its question in every transaction of the handle, until one of them is
+    /// told of that place. To be asked behind [`Store::begin`]. For hosts: the component does not ask for it. A store that numbers no pages leaves it as it is.
+    fn take_changes(&mut self) -> Changes {
+        Changes::ALL
     }
 
     /// For each lock key its *revision*: a number that differs from an earlier one whenever a transaction has committed in

@@ -72,15 +72,19 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
         STORE,
         "begin",
         |mut host: Host<'_>, scope: u32, bytes: u32, bytes_length: u32, ends: u32, ends_length: u32, answer: u32| {
-            answered(&mut host, answer, |memory, state| {
-                let scope = match scope {
-                    0 => store::Scope::Read,
-                    1 => store::Scope::Keys(strings(memory, (bytes, bytes_length), (ends, ends_length))?),
-                    2 => store::Scope::Exclusive,
-                    scope => bail!("the component begins a transaction of scope {scope}"),
-                };
-                Ok(state.begin(&scope))
-            })
+            let mut guest = super::calling(&mut host)?;
+            let (memory, state) = guest.parts();
+            let scope = match scope {
+                0 => store::Scope::Read,
+                1 => store::Scope::Keys(strings(memory, (bytes, bytes_length), (ends, ends_length))?),
+                2 => store::Scope::Exclusive,
+                scope => bail!("the component begins a transaction of scope {scope}"),
+            };
+            let begun = state.begin(&scope);
+            if begun.is_ok() {
+                guest.tell_changes()?;
+            }
+            answer_with(&mut guest, answer, begun)
         },
     )?;
     linker.func_wrap(STORE, "get", |mut host: Host<'_>, keyspace: u32, key: u32, key_length: u32, answer: u32| {
@@ -119,9 +123,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
          max_bytes: u32,
          answer: u32| {
             let mut guest = super::calling(&mut host)?;
-            let (memory, State { store, range, abi, spared_pages, .. }) = guest.parts();
-            let numbers = abi.as_ref().and_then(|abi| abi.page_numbers);
-            let known = numbers.map_or(Ok(0), |numbers| numbers.known(memory))?;
+            let (memory, State { store, range, abi, numbers_pages, spared_pages, .. }) = guest.parts();
+            let kept_pages = abi.as_ref().and_then(|abi| abi.kept_pages);
+            let known = kept_pages.map_or(Ok(0), |kept_pages| kept_pages.known(memory))?;
             refill(&mut range.start, bytes(memory, start, start_length)?);
             range.after_start = after_start != 0;
             match has_end {
@@ -140,8 +144,9 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> Result<()> {
                     bail!("the store takes a page for known that the component does not have");
                 }
                 *spared_pages += u64::from(page.is_none());
-                if let Some(numbers) = numbers {
-                    numbers.tell(&mut guest, *number)?;
+                if let Some(kept_pages) = kept_pages {
+                    *numbers_pages |= *number > 0;
+                    kept_pages.tell_number(&mut guest, *number)?;
                 }
             }
             answer_with(&mut guest, answer, found)

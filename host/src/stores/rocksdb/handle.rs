@@ -6,12 +6,13 @@ use super::question::Asked;
 use super::raw_batch::Family;
 use super::reclaim::Stretch;
 use super::records::Name;
+use super::watches::Watch;
 use super::write_back::HEADS;
 use super::{Db, Inner, LIMITS, Layout, Shared, neighbours, options, read_error, redo};
 use crate::stores::locks::Held;
 use bytes::Bytes;
 use orbweaver_engine::store::{
-    Batch, Direction, KeyRange, Keyspace, Limits, Numbered, Order, Page, PageLimit, Scope, Store, StoreError, Values,
+    Batch, Changes, Direction, KeyRange, Keyspace, Limits, Numbered, Order, Page, PageLimit, Scope, Store, StoreError, Values,
 };
 use rocksdb::{BoundColumnFamily, ReadOptions, SnapshotWithThreadMode};
 use self_cell::self_cell;
@@ -26,6 +27,8 @@ const MOST_SKIPPED: u64 = 1000;
 pub struct RocksHandle {
     // Dropped first: its locks are released while the store is there for sure.
     open: Option<Open>,
+    /// From when it first asks for changes.
+    watch: Option<Arc<Watch>>,
     session: Session,
 }
 
@@ -400,7 +403,7 @@ impl RocksHandle {
             settled: 0,
             late_writer: None,
         });
-        Self { open: None, session }
+        Self { open: None, watch: None, session }
     }
 
     /// Takes the state that the transaction reads, and returns the epoch.
@@ -445,6 +448,9 @@ impl Drop for RocksHandle {
         self.rollback();
         // Before another handle is the only one. Nobody is left who could be told of a failure, which poisons the store.
         let _settled = self.settle(u64::MAX);
+        if let (Some(cache), Some(watch)) = (&self.session.borrow_owner().shared.cache, &self.watch) {
+            cache.end_watch(watch);
+        }
         self.session.borrow_owner().shared.handles.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -501,6 +507,18 @@ impl Store for RocksHandle {
         known: u64,
     ) -> Result<Numbered, StoreError> {
         self.read(|state, open| state.scan(keyspace, Asked { range, direction, limit }, open.last, known))
+    }
+
+    fn take_changes(&mut self) -> Changes {
+        match (&self.session.borrow_owner().shared.cache, &self.watch) {
+            (_, Some(watch)) => watch.take(),
+            (Some(cache), None) => {
+                self.watch = Some(cache.watch());
+                Changes::ALL
+            }
+            // No page has a number.
+            (None, None) => Changes::NONE,
+        }
     }
 
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {

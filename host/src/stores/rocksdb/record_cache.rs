@@ -23,13 +23,15 @@ use super::records::{Known, Name, Records, Slot, length};
 use super::resident_records::ResidentRecords;
 use super::residents::Residents;
 use super::shares::Shares;
+use super::watches::{Watch, Watches};
 use bytes::Bytes;
 use foldhash::quality::SeedableRandomState;
-use orbweaver_engine::store::{KeyRange, Numbered, Page, PageLimit};
+use orbweaver_engine::store::{Changes, KeyRange, Numbered, Page, PageLimit};
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
 use std::iter::successors;
+use std::sync::Arc;
 
 /// Parts with a lock each; as many as a number has bits.
 const SHARDS: usize = u64::BITS as usize;
@@ -58,6 +60,7 @@ pub struct RecordCache {
     residents: Residents,
     shares: Shares,
     frontiers: Frontiers,
+    watches: Watches,
     hasher: SeedableRandomState,
     /// The keyspaces: position of the database, and name of the column family.
     spaces: Mutex<Vec<(usize, String)>>,
@@ -90,6 +93,7 @@ impl RecordCache {
             residents: Residents::new(residents),
             shares: Shares::new(residents),
             frontiers: Frontiers::new(filter),
+            watches: Watches::default(),
             hasher,
             spaces: Mutex::default(),
         })
@@ -255,12 +259,23 @@ impl RecordCache {
         self.shares.follow(|| self.residents.bytes(), bound);
     }
 
+    /// A handle is told from now on what commits change of which pages are kept.
+    pub fn watch(&self) -> Arc<Watch> {
+        self.watches.begin()
+    }
+
+    /// It is not told any more.
+    pub fn end_watch(&self, watch: &Arc<Watch>) {
+        self.watches.end(watch);
+    }
+
     /// To be called before a commit writes.
     pub fn change<'c>(&'c self, changes: impl IntoIterator<Item = Change<'c>>) -> Changing<'c> {
         let changes = changes.into_iter();
         let records = SmallVec::with_capacity(changes.size_hint().0);
         let mut changing = Changing { cache: self, records, outdated: 0, marks: SmallVec::new(), look: None, outcome: None };
         let mut last: Option<(Name<'_>, u64)> = None;
+        let mut ranges = Changes::NONE;
         for change in changes {
             match change {
                 Change::Record { space, scanned, key, value } => {
@@ -287,15 +302,25 @@ impl RecordCache {
                         changing.mark(self.range_of(space, start));
                         if let Some(name) = structure_name(scanned, start) {
                             changing.mark(self.structure_of(space, name));
+                            ranges.add(Changes::place(name));
                             self.residents.forget(space, self.hash_of_prefix(space, name), start);
                         }
                     } else {
                         self.ranges.all().chain(self.structures.all()).for_each(|mark| changing.mark(mark));
                         self.residents.forget_all();
+                        ranges = Changes::ALL;
                     }
                 }
             }
         }
+        // Behind the marks.
+        self.watches.tell(|| {
+            let of_structures = changing.records.iter().filter(|changed| changed.structure.is_some());
+            of_structures.fold(ranges, |mut changes, changed| {
+                changes.add(Changes::place(changed.name.bytes));
+                changes
+            })
+        });
         let puts = || changing.records.iter().filter(|changed| changed.value.is_some()).map(|changed| (&changed.name, changed.hash));
         if puts().next().is_some() {
             let look = self.frontiers.look();
@@ -612,6 +637,31 @@ mod tests {
         let large = Page { bytes: vec![0; MAX_PAGE_BYTES].into(), ends: vec![1, 2], more: false };
         cache.keep_page(SPACE, &question(&behind).unwrap(), 0, &large);
         assert!(!known(SPACE, &behind, Direction::Forward, limit));
+    }
+
+    #[test]
+    fn a_watch_is_told_of_a_commit_before_it_writes_and_no_page_of_it_is_known_until_it_has() {
+        let (cache, range) = (cache(), KeyRange::prefix(b"prefix_1"));
+        let question = Question::new(&range, Direction::Forward, PageLimit::items(10)).unwrap();
+        let watch = cache.watch();
+        for (number, change) in [
+            (1, record(b"prefix_1a", Some(b"v"))),
+            (2, record(b"prefix_1a", None)),
+            (3, Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"prefix_1", end: b"prefix_1z" }),
+            (4, Change::Range { space: SPACE, scanned: Scanned::ByStructure, start: b"", end: b"z" }),
+        ] {
+            cache.keep_page(SPACE, &question, number - 1, &page(b"kept"));
+            assert!(cache.page(SPACE, &question, number - 1, 0).is_some());
+            let changing = cache.change(vec![change]);
+            assert!(watch.take().places().any(|place| place == Changes::place(b"prefix_1")), "{number}");
+            assert!(cache.page(SPACE, &question, u64::MAX, 0).is_none(), "{number}");
+            changing.finish(number, true);
+            assert!(cache.page(SPACE, &question, number, 0).is_none(), "{number}");
+            assert_eq!(watch.take(), Changes::NONE);
+        }
+        // What belongs to no structure is not told.
+        cache.change(vec![Change::Record { space: SPACE, scanned: Scanned::Apart, key: b"prefix_1", value: Some(b"v") }]).finish(5, true);
+        assert_eq!(watch.take(), Changes::NONE);
     }
 
     #[test]

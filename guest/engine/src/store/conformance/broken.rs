@@ -2,10 +2,11 @@
 
 use super::flaws::Flaw;
 use crate::store::{
-    Batch, BatchOp, Direction, KeyRange, Keyspace, Limits, MemoryStore, Order, Page, PageBuilder, PageLimit, Scope, Store, StoreError,
-    Values,
+    Batch, BatchOp, Changes, Direction, KeyRange, Keyspace, Limits, MemoryStore, Numbered, Order, Page, PageBuilder, PageLimit, Scope,
+    Store, StoreError, Values,
 };
 use bytes::Bytes;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -169,6 +170,27 @@ impl Store for Broken {
         Ok(page)
     }
 
+    fn scan_unless_known(
+        &mut self,
+        keyspace: Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+        known: u64,
+    ) -> Result<Numbered, StoreError> {
+        let page = self.scan(keyspace, range, direction, limit)?;
+        let number = match self.flaw {
+            Flaw::NumbersQuestions => number_of((&range.start, limit.max_items)),
+            Flaw::TellsNoChanges => number_of((&page.bytes, &page.ends, page.more)),
+            _ => return Ok(page.into()),
+        };
+        Ok(Numbered { page: (number != known).then_some(page), number })
+    }
+
+    fn take_changes(&mut self) -> Changes {
+        if self.flaw == Flaw::TellsNoChanges { Changes::NONE } else { Changes::ALL }
+    }
+
     fn revisions(&mut self, keys: &[Bytes]) -> Result<Vec<u64>, StoreError> {
         let revisions = self.inner.revisions(keys)?;
         Ok(match self.flaw {
@@ -251,6 +273,13 @@ fn end_of_range(op: BatchOp<'_>) -> Option<BatchOp<'_>> {
         BatchOp::DeleteRange { keyspace, end, .. } if !end.is_empty() => Some(BatchOp::Delete { keyspace, key: end }),
         _ => None,
     }
+}
+
+/// A number that tells things apart, above 0.
+fn number_of(thing: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    thing.hash(&mut hasher);
+    hasher.finish() | 1
 }
 
 /// Whether no store gives this number to a keyspace of the suite.

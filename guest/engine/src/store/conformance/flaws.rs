@@ -23,6 +23,10 @@ pub enum Flaw {
     GivesEmptyPages,
     /// Ignores the limits of pages.
     GivesTooLongPages,
+    /// Has a number for each question, whatever the page is.
+    NumbersQuestions,
+    /// Tells nobody who keeps pages what has changed.
+    TellsNoChanges,
     /// Takes an empty value for an absent key.
     LosesEmptyValues,
     /// Answers `get_many` in another order.
@@ -86,6 +90,7 @@ impl Flaw {
 
 const ONE_STATE: &str = "a transaction sees one state";
 const COMMITTED: &str = "what is committed outlives the store";
+const KNOWN: &str = "a page that is known is the answer until a change is told";
 const ORDERS: &str = "a keyspace keeps the order that it was opened with";
 
 /// Each flaw, and all the tests that find it, in the order of [`super::TESTS`].
@@ -132,6 +137,8 @@ pub const TABLE: &[(Flaw, &[&str])] = &[
         Flaw::GivesTooLongPages,
         &["pages add up to the whole range", "pages backwards add up to the whole range", "a page holds at least one record"],
     ),
+    (Flaw::NumbersQuestions, &[KNOWN]),
+    (Flaw::TellsNoChanges, &[KNOWN]),
     (Flaw::LosesEmptyValues, &["get tells empty values from absent keys", "get_many answers in the order of its keys", COMMITTED]),
     (Flaw::GetsInReverse, &["get_many answers in the order of its keys"]),
     (Flaw::GetsWithoutAbsent, &["get_many answers in the order of its keys"]),
