@@ -228,7 +228,7 @@ impl Store for HostStore {
         KEPT_PAGES.known.store(0, Ordering::Relaxed);
         let (page, given) = (page?, KEPT_PAGES.given.load(Ordering::Relaxed));
         let is_known = given > 0 && given == known && page.is_empty() && !page.more;
-        match self.pages.page(slot, given).filter(|_| is_known) {
+        match self.pages.page(slot, given, &question).filter(|_| is_known) {
             Some(known) => look(known),
             None => {
                 look(&page);

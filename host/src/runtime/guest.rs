@@ -48,7 +48,7 @@ impl KeptPages {
     /// Tells what has changed, beside what it has been told and has not looked at.
     fn tell_changes(self, guest: &mut Guest<'_>, changes: &Changes) -> Result<()> {
         guest.write(self.word(2), &1_u64.to_le_bytes())?;
-        for (position, word) in (3..).zip(changes.words()) {
+        for (position, word) in (3..).zip(changes.words()).filter(|(_, word)| **word > 0) {
             let at = self.word(position);
             let told = u64::lift(guest.memory(), at)?;
             guest.write(at, &(told | word).to_le_bytes())?;
@@ -136,16 +136,12 @@ impl<'g> Guest<'g> {
     /// Tells a component that keeps pages what has changed since it was last told. To be called behind the beginning of each transaction.
     #[inline]
     pub fn tell_changes(&mut self) -> Result<()> {
-        let state = self.wasm.data_mut();
+        let State { store, abi, numbers_pages, .. } = self.wasm.data_mut();
         // As long as it has not been given a number, it keeps none.
-        if !state.numbers_pages {
-            return Ok(());
-        }
-        let changes = state.store.take_changes();
-        match state.abi.as_ref().and_then(|abi| abi.kept_pages) {
-            Some(kept_pages) if changes != Changes::NONE => kept_pages.tell_changes(self, &changes),
-            _ => Ok(()),
-        }
+        let kept_pages = abi.as_ref().and_then(|abi| abi.kept_pages).filter(|_| *numbers_pages);
+        let Some(kept_pages) = kept_pages else { return Ok(()) };
+        let changes = store.take_changes();
+        if changes == Changes::NONE { Ok(()) } else { kept_pages.tell_changes(self, &changes) }
     }
 
     /// Gives two blocks back, of so many bytes at these addresses, as the component would do it. Not where that takes a call.

@@ -220,7 +220,7 @@ impl Instance {
         self.calls + self.wasm.data().imports
     }
 
-    /// Pages that did not cross, as the component had them already, since the instance was made.
+    /// Pages that did not cross when the component asked for them, as it had them already, since the instance was made.
     pub fn spared_pages(&self) -> u64 {
         self.wasm.data().spared_pages
     }

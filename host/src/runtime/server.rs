@@ -118,8 +118,8 @@ impl Orbweaver {
         self.instance.as_ref().map_or(0, Instance::crossings)
     }
 
-    /// How many pages of scans were not copied into the component, which had them already, since the present instance was made. 0 where there is no
-    /// instance.
+    /// How many pages of scans the component has asked for that were not copied into it, as it had them already, since the present instance was made. (What it
+    /// knows to be unchanged it does not ask for.) 0 where there is no instance.
     #[must_use]
     pub fn spared_pages(&self) -> u64 {
         self.instance.as_ref().map_or(0, Instance::spared_pages)

@@ -117,13 +117,15 @@ impl KnownPages {
         self.marks.get(slot).map_or(0, |mark| mark >> 1)
     }
 
-    /// The page with that number, if it is there: the store has said that it is the answer.
+    /// The page with that number, if it is there: the store has said that it is the answer to the question.
     #[must_use]
-    pub fn page(&mut self, slot: usize, number: u64) -> Option<&Page> {
+    pub fn page(&mut self, slot: usize, number: u64, question: &Question<'_>) -> Option<&Page> {
         let mark = self.marks.get_mut(slot).filter(|mark| number > 0 && **mark >> 1 == number)?;
         *mark |= 1;
         let kept = self.kept.get_mut(slot)?;
-        kept.given_at = self.now;
+        if kept.is_answer_to(question) {
+            kept.given_at = self.now;
+        }
         Some(&kept.page)
     }
 
@@ -131,7 +133,8 @@ impl KnownPages {
     /// [will not be known again](super::Numbered::number), nor a large one.
     pub fn keep(&mut self, slot: usize, number: u64, question: &Question<'_>, page: Page) {
         // Half of all numbers have room in a mark. Hosts count from 1.
-        if number == 0 || number > u64::MAX >> 1 || page_bytes(&page) > MOST_PAGE_BYTES {
+        let bytes = page_bytes(&page) + question.keys().map(<[u8]>::len).iter().sum::<usize>();
+        if number == 0 || number > u64::MAX >> 1 || bytes > MOST_PAGE_BYTES {
             return;
         }
         if self.marks.is_empty() {
@@ -139,7 +142,12 @@ impl KnownPages {
             self.kept.resize_with(SLOTS, Kept::default);
             self.changed_at.resize(Changes::PLACES, 0);
         }
-        let bytes = page_bytes(&page) + question.keys().map(<[u8]>::len).iter().sum::<usize>();
+        if let (Some(mark), Some(kept)) = (self.marks.get_mut(slot), self.kept.get(slot))
+            && kept.is_answer_to(question)
+        {
+            // It was the answer.
+            *mark &= !1;
+        }
         self.try_to_free(slot);
         if self.bytes + bytes > MOST_BYTES {
             for _ in 0..STEPS {
@@ -192,23 +200,27 @@ mod tests {
         KeyRange::prefix(&version.to_be_bytes())
     }
 
-    /// Keeps a page, whatever it is the answer to.
+    /// Keeps a page as the answer to a question that no other one at the place has.
     fn keep(pages: &mut KnownPages, slot: usize, number: u64, page: Page) {
-        pages.keep(slot, number, &question(&structure(7)), page);
+        pages.keep(slot, number, &question(&structure(number)), page);
+    }
+
+    fn page_of(pages: &mut KnownPages, slot: usize, number: u64) -> Option<&Page> {
+        pages.page(slot, number, &question(&structure(number)))
     }
 
     #[test]
     fn a_page_is_known_by_its_number_until_another_one_takes_its_place() {
         let mut pages = KnownPages::default();
-        assert_eq!((pages.number(5), pages.page(5, 0)), (0, None));
+        assert_eq!((pages.number(5), page_of(&mut pages, 5, 0)), (0, None));
         keep(&mut pages, 5, 1, page(10));
-        assert_eq!((pages.number(5), pages.number(6), pages.page(5, 2)), (1, 0, None));
+        assert_eq!((pages.number(5), pages.number(6), page_of(&mut pages, 5, 2)), (1, 0, None));
         // What is new, or has been asked for, stays once.
         keep(&mut pages, 5, 2, page(20));
-        assert_eq!(pages.page(5, 1), Some(&page(10)));
+        assert_eq!(page_of(&mut pages, 5, 1), Some(&page(10)));
         keep(&mut pages, 5, 2, page(20));
         keep(&mut pages, 5, 2, page(20));
-        assert_eq!((pages.number(5), pages.page(5, 1)), (2, None));
+        assert_eq!((pages.number(5), page_of(&mut pages, 5, 1)), (2, None));
         keep(&mut pages, 5, 3, page(30));
         assert_eq!(pages.number(5), 2);
         // What has no number, or one that has no room, and what is large, leaves what is there.
@@ -217,7 +229,7 @@ mod tests {
         keep(&mut pages, 5, 3, page(MOST_PAGE_BYTES));
         assert_eq!(pages.number(5), 2);
         keep(&mut pages, 5, 3, page(30));
-        assert_eq!((pages.number(5), pages.page(5, 3)), (3, Some(&page(30))));
+        assert_eq!((pages.number(5), page_of(&mut pages, 5, 3)), (3, Some(&page(30))));
     }
 
     #[test]
@@ -243,10 +255,17 @@ mod tests {
             pages.follow(&Changes::NONE);
             assert_eq!(pages.unchanged(slot, &asked), None);
             // Until the store says that it is the one.
-            assert_eq!(pages.page(slot, 2), None);
+            assert_eq!(pages.page(slot, 2, &asked), None);
             assert_eq!(pages.unchanged(slot, &asked), None);
-            assert!(pages.page(slot, 1).is_some() && pages.unchanged(slot, &asked).is_some());
+            assert!(pages.page(slot, 1, &asked).is_some() && pages.unchanged(slot, &asked).is_some());
         }
+        // Or gives another one, which takes its place at once.
+        pages.follow(&Changes::ALL);
+        pages.keep(slot, 2, &asked, page(20));
+        assert_eq!((pages.number(slot), pages.unchanged(slot, &asked)), (2, Some(&page(20))));
+        // What is said of another question is not said of this one.
+        pages.follow(&Changes::ALL);
+        assert!(pages.page(slot, 2, &question(&other)).is_some() && pages.unchanged(slot, &asked).is_none());
     }
 
     #[test]
@@ -284,7 +303,7 @@ mod tests {
             keep(&mut pages, slot, number, page.clone());
             given.insert(number, page);
             let (slot, known) = (below(SLOTS as u64), pages.number(slot));
-            assert!(pages.page(slot, known).is_none_or(|page| given.get(&known) == Some(page)));
+            assert!(page_of(&mut pages, slot, known).is_none_or(|page| given.get(&known) == Some(page)));
             assert!(pages.bytes <= MOST_BYTES);
         }
         let there: usize = pages.kept.iter().map(|kept| page_bytes(&kept.page) + kept.keys.len()).sum();
@@ -298,7 +317,7 @@ mod tests {
         for turn in 0..10 {
             for slot in (0..2000).map(|number: usize| number * 4) {
                 let number = slot as u64 + 1;
-                if pages.page(slot, number).is_some() {
+                if page_of(&mut pages, slot, number).is_some() {
                     found += usize::from(turn == 9);
                 } else {
                     keep(&mut pages, slot, number, page(16 << 10));
@@ -311,7 +330,7 @@ mod tests {
         for turn in 0..5 {
             for slot in (0..1000).map(|number: usize| number * 8 + 1) {
                 let number = slot as u64 + 10_000;
-                if pages.page(slot, number).is_some() {
+                if page_of(&mut pages, slot, number).is_some() {
                     found += usize::from(turn == 4);
                 } else {
                     keep(&mut pages, slot, number, page(16 << 10));

@@ -293,7 +293,7 @@ impl RecordCache {
                         }
                         hash
                     });
-                    changing.records.push(Changed { name, hash, structure, value });
+                    changing.records.push(Changed { name, hash, scanned, structure, value });
                 }
                 Change::Range { space, scanned, start, end } => {
                     // The records before it may be within it.
@@ -315,8 +315,8 @@ impl RecordCache {
         }
         // Behind the marks.
         self.watches.tell(|| {
-            let of_structures = changing.records.iter().filter(|changed| changed.structure.is_some());
-            of_structures.fold(ranges, |mut changes, changed| {
+            let with_pages = changing.records.iter().filter(|changed| changed.scanned == Scanned::ByStructure);
+            with_pages.fold(ranges, |mut changes, changed| {
                 changes.add(Changes::place(changed.name.bytes));
                 changes
             })
@@ -375,6 +375,7 @@ fn structure_name(scanned: Scanned, key: &[u8]) -> Option<&[u8]> {
 struct Changed<'c> {
     name: Name<'c>,
     hash: u64,
+    scanned: Scanned,
     /// The hash of its structure, where it belongs to one.
     structure: Option<u64>,
     /// Its new value; none where it is deleted.
@@ -420,7 +421,7 @@ impl<'c> Changing<'c> {
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
         let (number, written) = self.outcome.unwrap_or((u64::MAX, false));
-        for (position, Changed { name, hash, structure, value }) in self.records.iter().enumerate() {
+        for (position, Changed { name, hash, structure, value, .. }) in self.records.iter().enumerate() {
             let is_known = written && position >= self.outdated;
             match structure {
                 Some(structure) if is_known => self.cache.residents.change(name.space, *structure, name.bytes, *value),

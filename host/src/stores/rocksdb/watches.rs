@@ -1,8 +1,8 @@
 //! Who is told of changes: handles whose component keeps pages (docs/boundary.md).
 //!
 //! A commit tells its changes behind the beginning of its [marks](super::marks), and in front of what it writes. So a handle whose state holds the commit finds them when
-//! it asks behind the beginning of its transaction. And what the cache has answered since it asked last is of no state without the commit, or the commit is told the next
-//! time: if it was told before that answer, then its mark had begun, and the cache does not answer until it has ended.
+//! it asks behind the beginning of its transaction. And what the cache has answered since it asked last holds the commit, or the commit is told the next
+//! time: if it was told before that answer, then its mark had begun, and the cache does not answer until it has ended, and then only who reads a state that holds it.
 
 use orbweaver_engine::store::Changes;
 use parking_lot::RwLock;
@@ -40,7 +40,8 @@ impl Watch {
             return Changes::NONE;
         }
         self.is_told.store(false, Ordering::SeqCst);
-        self.words.each_ref().map(|word| word.swap(0, Ordering::SeqCst)).into()
+        let take = |word: &AtomicU64| if word.load(Ordering::SeqCst) == 0 { 0 } else { word.swap(0, Ordering::SeqCst) };
+        self.words.each_ref().map(take).into()
     }
 }
 
