@@ -48,11 +48,11 @@ fn a_page_is_asked_for_until_it_is_given_a_second_time_and_again_once_its_collec
     // When the first page had been given, everything might have changed: this one was asked for, and known.
     assert_eq!(orbweaver.spared_pages(), 1);
     ask(&mut orbweaver, "HSET h a 1 b 2\r\nSADD s a b\r\nRPUSH l a b\r\nZADD z 1 a 2 b\r\n");
-    for (show, change) in [
-        ("HGETALL h\r\n", "HSET h a 2\r\n"),
-        ("SMEMBERS s\r\n", "SADD s c\r\n"),
-        ("LRANGE l 0 -1\r\n", "RPUSH l c\r\n"),
-        ("ZRANGEBYSCORE z 1 2\r\n", "ZADD z 1.5 c\r\n"),
+    for (show, change, back) in [
+        ("HGETALL h\r\n", "HSET h a 2\r\n", "HSET h a 1\r\n"),
+        ("SMEMBERS s\r\n", "SADD s c\r\n", "SREM s c\r\n"),
+        ("LRANGE l 0 -1\r\n", "RPUSH l c\r\n", "RPOP l\r\n"),
+        ("ZRANGEBYSCORE z 1 2\r\n", "ZADD z 1.5 c\r\n", "ZREM z c\r\n"),
     ] {
         // Each in a call that reads behind another one that has read.
         let shown = |orbweaver: &mut Orbweaver| {
@@ -71,6 +71,13 @@ fn a_page_is_asked_for_until_it_is_given_a_second_time_and_again_once_its_collec
         ask(&mut orbweaver, change);
         let (changed, other) = shown(&mut orbweaver);
         assert!(changed == 3 && other != reply, "{show}");
+        // A small one that is changed and shown in turn is in memory whole: when it is shown the second time since, the page has a number.
+        for (changed, expected) in [(back, &reply), (change, &other), (back, &reply), (change, &other)] {
+            ask(&mut orbweaver, changed);
+            let again: Vec<(u64, Vec<u8>)> = (0..4).map(|_| shown(&mut orbweaver)).collect();
+            assert!(again.iter().all(|(_, again)| again == expected), "{show}");
+            assert_eq!(again[3].0, 2, "{show}: {again:?}");
+        }
     }
 }
 
@@ -171,12 +178,12 @@ fn what_is_shown_is_what_a_model_shows_whichever_of_two_instances_changes_it() {
         let mut without = [0, 1].map(|_| open_with(LEAST_MEMORY - 1, &component, &others));
         let mut model = Orbweaver::builder().open(&component, Box::new(MemoryStore::new())).unwrap();
         model.connect(1, "test").unwrap();
-        // Small ones have no numbers. And a sorted set with a tree of ranks, parts of which take several pages.
+        // Small ones and others. And a sorted set with a tree of ranks, parts of which take several pages.
         let every = |one: &dyn Fn(u32) -> String, count: u32| (0..count).map(one).collect::<String>();
-        let first = (0..3).map(|key| {
-            let fields = every(&|field| format!(" f{field} 0"), 100);
-            let members = every(&|member| format!(" m{member}"), 100);
-            let scored = every(&|member| format!(" {} t{member}", member % 5), if key == 0 { 3000 } else { 100 });
+        let first = [3000, 100, 5].into_iter().zip(0..3).map(|(count, key)| {
+            let fields = every(&|field| format!(" f{field} 0"), count.min(100));
+            let members = every(&|member| format!(" m{member}"), count.min(100));
+            let scored = every(&|member| format!(" {} t{member}", member % 5), count);
             format!("HSET h{key}{fields}\r\nSADD s{key}{members}\r\nRPUSH l{key}{members}\r\nZADD z{key}{scored}\r\n")
         });
         let first: String = first.collect();
@@ -211,7 +218,7 @@ fn what_was_replied_to_have_been_written_is_shown_by_all_others_whole_and_never_
         let dir = tempfile::tempdir().unwrap();
         let (store, written) = (store(dir.path(), 16 << 20), AtomicU64::new(0));
         let mut instances: Vec<Orbweaver> = (0..handles).map(|_| open(&component, &store)).collect();
-        // Small ones have no numbers.
+        // Large enough not to be in memory whole.
         let others: String = (0..40).map(|field| format!(" field{field} other")).collect();
         ask(&mut instances[0], &format!("HSET h{others}\r\nHSET i{others}\r\n"));
         std::thread::scope(|scope| {

@@ -162,7 +162,7 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 fn put_prefix_end(prefix: &[u8], end: &mut Vec<u8>) -> bool {
     end.clear();
     let Some(last) = prefix.iter().rposition(|&byte| byte < u8::MAX) else { return false };
-    end.extend(prefix.iter().take(last + 1));
+    end.extend_from_slice(prefix.get(..=last).unwrap_or_default());
     end.last_mut().is_some_and(|last| {
         *last += 1;
         true
@@ -253,8 +253,8 @@ pub trait Store {
         Ok(())
     }
 
-    /// As [`Store::scan`], for who may have the page: `known` is the number that one came with, 0 of none. Where that one is the answer, there is no
-    /// [page](Numbered::page), and only there. For hosts: the component does not ask for it. A store that keeps no pages leaves it as it is.
+    /// As [`Store::scan`], for who may have the page: `known` is the number that one came with, 0 of none. There is no
+    /// [page](Numbered::page) only where that one is the answer. For hosts: the component does not ask for it. A store that keeps no pages leaves it as it is.
     ///
     /// # Errors
     /// As [`Store::get`].

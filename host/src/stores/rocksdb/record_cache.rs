@@ -221,7 +221,7 @@ impl RecordCache {
     }
 
     /// A page of a structure that is resident, in the state behind the commit `last`; with `few`, only of one that is small.
-    pub fn resident_page(&self, structure: &Structure, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Page> {
+    pub fn resident_page(&self, structure: &Structure, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Numbered> {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
         self.residents.page((structure, hash), self.structures.at(hash), (asked, few), last)
     }

@@ -43,7 +43,13 @@ pub fn length(page: &Page) -> usize {
     page.bytes.len() + size_of_val(page.ends.as_slice())
 }
 
-/// A page that is kept, and the number by which others know it: no other page of the process has it. A kept page is not changed.
+/// The number of a page, by which others know it: no other page of the process has it. A page with a number is not changed.
+pub fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A page that is kept, and its number.
 struct KeptPage {
     page: Page,
     number: u64,
@@ -51,8 +57,7 @@ struct KeptPage {
 
 impl KeptPage {
     fn new(page: Page) -> Box<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Box::new(Self { page, number: NEXT.fetch_add(1, Ordering::Relaxed) })
+        Box::new(Self { page, number: next_number() })
     }
 }
 

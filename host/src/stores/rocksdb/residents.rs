@@ -11,10 +11,11 @@
 use super::gaps::Structure;
 use super::marks::{Mark, Marks};
 use super::question::Asked;
+use super::records::next_number;
 use super::resident_records::ResidentRecords;
 use bytes::Bytes;
 use hashbrown::HashTable;
-use orbweaver_engine::store::{Page, PageLimit};
+use orbweaver_engine::store::{Numbered, PageLimit};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -168,8 +169,8 @@ impl Residents {
     }
 
     /// A page of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state, or has many records and
-    /// only `few` are asked for.
-    pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Page> {
+    /// only `few` are asked for. Of these the page has a number where it is not the first one since a change: it may be asked for again.
+    pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Numbered> {
         if !self.places.has_residents(hash) {
             return None;
         }
@@ -181,8 +182,13 @@ impl Residents {
         shard.now += 1;
         let now = shard.now;
         let resident = shard.find(hash, structure)?;
-        (resident.used, resident.changes) = (now, 0);
-        (!few || resident.records.are_few()).then(|| resident.records.page(asked))
+        let changes = std::mem::take(&mut resident.changes);
+        resident.used = now;
+        if few && !resident.records.are_few() {
+            return None;
+        }
+        let number = if few && changes == 0 { next_number() } else { 0 };
+        Some(Numbered { page: Some(resident.records.page(asked)), number })
     }
 
     /// The value of a record of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state.
@@ -309,7 +315,7 @@ impl Residents {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use orbweaver_engine::store::{Direction, KeyRange};
+    use orbweaver_engine::store::{Direction, KeyRange, Page};
     use std::collections::BTreeMap;
 
     const SPACE: u32 = 3;
@@ -332,7 +338,7 @@ mod tests {
 
     fn whole(residents: &Residents, mark: &Mark, last: u64) -> Option<Page> {
         let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(10_000) };
-        residents.page((&TREE, HASH), mark, (asked, false), last)
+        residents.page((&TREE, HASH), mark, (asked, false), last)?.page
     }
 
     fn some() -> BTreeMap<Vec<u8>, Vec<u8>> {
@@ -411,7 +417,7 @@ mod tests {
         assert_eq!(record(1, 0), None);
         let of_few = |last| {
             let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(100) };
-            residents.page((&TREE, HASH), &mark, (asked, true), last).map(|page| page.len())
+            residents.page((&TREE, HASH), &mark, (asked, true), last).map(|found| found.page.unwrap().len())
         };
         add(&residents, &mark, &BTreeMap::from([(key(1), b"one".to_vec())]), 4);
         assert_eq!((record(1, 4), record(2, 4), of_few(4)), (Some(Some(Bytes::from_static(b"one"))), Some(None), Some(1)));
@@ -458,6 +464,22 @@ mod tests {
             assert_eq!(shard.bytes, shard.residents.iter().map(|resident| resident.records.weight()).sum::<usize>());
             assert_eq!(residents.bytes(), shard.bytes);
         }
+    }
+
+    #[test]
+    fn a_small_one_that_is_scanned_again_without_a_change_has_pages_with_numbers_each_its_own() {
+        let (residents, mark) = (Residents::new(1 << 20), Mark::default());
+        let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(100) };
+        let number = |few: bool, last: u64| residents.page((&TREE, HASH), &mark, (asked, few), last).unwrap().number;
+        add(&residents, &mark, &BTreeMap::from([(key(1), b"one".to_vec())]), 0);
+        assert!(number(true, 0) > 0 && number(true, 0) != number(true, 0));
+        mark.begin();
+        residents.change(SPACE, HASH, &key(2), Some(b"two"));
+        mark.finish(1);
+        assert_eq!(number(true, 1), 0);
+        assert!(number(true, 1) > 0);
+        // Those of searches have none.
+        assert_eq!(number(false, 1), 0);
     }
 
     #[test]

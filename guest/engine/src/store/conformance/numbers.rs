@@ -6,8 +6,10 @@ use crate::store::{Batch, Changes, Direction, KeyRange, Page, PageLimit, StoreEr
 
 /// So often a page is asked for until it has a number: a store need not keep what is asked for once.
 const TRIES: usize = 8;
-/// More records than those of a small structure.
-const RECORDS: u8 = 100;
+/// A small structure, which a store may keep in another way, and another one.
+const SIZES: [u8; 2] = [10, 100];
+/// One that is not there at first.
+const NEW: u8 = 200;
 /// All of it is one page.
 const LIMIT: PageLimit = PageLimit::items(1000);
 
@@ -22,7 +24,7 @@ type Change = fn(&mut Batch, &Conn) -> Result<(), StoreError>;
 const CHANGES: [(&str, Change); 7] = [
     ("another structure is changed", |batch, conn| batch.put(conn.data, &key(8, 1), b"new")),
     ("a record is changed", |batch, conn| batch.put(conn.data, &key(7, 1), b"new")),
-    ("a record comes", |batch, conn| batch.put(conn.data, &key(7, RECORDS), b"new")),
+    ("a record comes", |batch, conn| batch.put(conn.data, &key(7, NEW), b"new")),
     ("a record is deleted", |batch, conn| batch.delete(conn.data, &key(7, 2))),
     ("a range of it is deleted", |batch, conn| batch.delete_range(conn.data, &KeyRange::between(&key(7, 5), &key(7, 9)))),
     ("all of it is deleted", |batch, conn| batch.delete_range(conn.data, &KeyRange::prefix(&7_u64.to_be_bytes()))),
@@ -47,11 +49,11 @@ fn numbered(conn: &mut Conn, range: &KeyRange) -> Check<Option<(Page, u64)>> {
 pub fn keeping(subject: &mut dyn Subject) -> Check {
     let (mut conn, mut other) = (Conn::open(subject)?, Conn::open(subject)?);
     let (data, range) = (conn.data, KeyRange::prefix(&7_u64.to_be_bytes()));
-    let records: Vec<_> = (0..RECORDS).flat_map(|record| [7, 8].map(|version| (owned(&key(version, record)), owned(b"old")))).collect();
     let mut are_numbered = false;
-    for (what, change) in CHANGES {
+    for (size, (what, change)) in SIZES.into_iter().flat_map(|size| CHANGES.map(|change| (size, change))) {
+        let records: Vec<_> = (0..size).flat_map(|record| [7, 8].map(|version| (owned(&key(version, record)), owned(b"old")))).collect();
         for is_own in [false, true] {
-            conn.write(|batch| batch.delete(data, &key(7, RECORDS)))?;
+            conn.write(|batch| batch.delete(data, &key(7, NEW)))?;
             conn.put_all(data, &records)?;
             let Some((page, number)) = numbered(&mut conn, &range)? else {
                 if are_numbered {
