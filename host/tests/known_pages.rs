@@ -68,6 +68,10 @@ fn a_page_is_asked_for_until_it_is_given_a_second_time_and_again_once_its_collec
         // Of others nothing is told at this place.
         ask(&mut orbweaver, "SADD other c\r\nSREM other c\r\nSET string 1\r\n");
         assert_eq!(shown(&mut orbweaver), (2, reply.clone()), "{show}");
+        // Nor is it asked for beside what changes another key: the call, the beginning, the heads and the commit.
+        let before = orbweaver.crossings();
+        assert_eq!(ask(&mut orbweaver, &format!("INCR number\r\n{show}")).split_off(4), reply);
+        assert_eq!(orbweaver.crossings() - before, 4, "{show}");
         ask(&mut orbweaver, change);
         let (changed, other) = shown(&mut orbweaver);
         assert!(changed == 3 && other != reply, "{show}");
@@ -97,12 +101,12 @@ fn a_component_with_little_memory_keeps_no_pages() {
 fn a_page_that_another_scan_was_given_is_not_taken_for_the_answer() {
     let dir = tempfile::tempdir().unwrap();
     let mut orbweaver = open(&Component::load().unwrap(), &store(dir.path(), 16 << 20));
-    // A group that writes asks for the same page by a scan that does not look for known ones; then the page is another one, which has no number yet.
+    // A group that does not go straight asks for the same page by a scan that does not look for known ones; then the page is another one, which has no number yet.
     let hash = |value: &str| format!("*4\r\n$1\r\na\r\n$3\r\n{value}\r\n$1\r\nb\r\n$1\r\n1\r\n").into_bytes();
     ask(&mut orbweaver, "HSET h a old b 1\r\n");
     (0..9).for_each(|_| assert_eq!(ask(&mut orbweaver, "HGETALL h\r\n"), hash("old")));
     assert!(orbweaver.spared_pages() > 0);
-    assert_eq!(ask(&mut orbweaver, "SET x 1\r\nHGETALL h\r\n"), [b"+OK\r\n".to_vec(), hash("old")].concat());
+    assert_eq!(ask(&mut orbweaver, "SET x 1 EX 100\r\nHGETALL h\r\n"), [b"+OK\r\n".to_vec(), hash("old")].concat());
     ask(&mut orbweaver, "HSET h a new\r\n");
     assert_eq!(ask(&mut orbweaver, "HGETALL h\r\n"), hash("new"));
     // The same by a command that does not go straight.

@@ -56,7 +56,7 @@ const STRAIGHT: [&str; 40] = [
     "PEXPIRETIME l@",
 ];
 
-/// Those that only read: such groups may show collections, too.
+/// Those that only read: they may show collections, too, where nothing else in their group changes them.
 const READS: [&str; 36] = [
     "GET s@",
     "STRLEN s@",
@@ -191,10 +191,13 @@ fn command(of: impl Strategy<Value = &'static str>) -> impl Strategy<Value = Str
 
 fn pipelines() -> impl Strategy<Value = Pipelines> {
     let straight = || prop::sample::select(STRAIGHT.as_slice());
+    let read = || prop::sample::select(READS.as_slice());
+    let beside_writes = prop_oneof![1 => straight(), 6 => read()];
     let mixed = prop_oneof![12 => straight(), 1 => prop::sample::select(OTHERS.as_slice())];
     let commands = prop_oneof![
         3 => prop::collection::vec(command(straight()), 1..60).boxed(),
-        2 => prop::collection::vec(command(prop::sample::select(READS.as_slice())), 1..60).boxed(),
+        2 => prop::collection::vec(command(read()), 1..60).boxed(),
+        2 => prop::collection::vec(command(beside_writes), 1..12).boxed(),
         1 => prop::collection::vec(command(mixed), 1..60).boxed(),
     ];
     prop::collection::vec((commands, 0..20_u64), 1..50)
@@ -331,6 +334,38 @@ fn a_key_that_expires_is_told_of_beside_what_writes_others_and_loses_its_expiry_
 }
 
 #[test]
+fn a_collection_is_shown_beside_what_changes_others_and_not_beside_what_changes_it() {
+    let before = ["HSET h a 1 b 2", "HSET i a 1", "ZADD z 1 a 2 b", "RPUSH l a b", "SADD m a", "SET s x"];
+    // To begin, the heads, what the changed ones are asked for, the scan, and to commit.
+    for (pipeline, replies, calls) in [
+        ("HSET i a 2\r\nHGETALL h", ":0 *4 $1 a $1 1 $1 b $1 2", 5),
+        ("HGETALL h\r\nSET s y", "*4 $1 a $1 1 $1 b $1 2 +OK", 4),
+        ("SADD m b\r\nLRANGE l 0 -1", ":1 *2 $1 a $1 b", 5),
+        ("RPUSH l c\r\nZRANGEBYSCORE z 1 2\r\nSMEMBERS m", ":3 *2 $1 a $1 b *1 $1 a", 5),
+        ("ZRANK z b\r\nHDEL h a", ":1 :1", 5),
+    ] {
+        let mut measured = Measured::on(MemoryStore::new());
+        before.iter().for_each(|command| _ = measured.client.run(command));
+        let (cost, told) = measured.cost_of(pipeline);
+        assert_eq!((told.as_str(), cost.calls), (replies, calls), "{pipeline}");
+        is_the_same(&before, &pipeline.split("\r\n").collect::<Vec<_>>(), Limits::NONE);
+    }
+    for pipeline in [
+        ["HSET h a 2", "HGETALL h", "SMEMBERS m", "HGETALL h"],
+        ["HGETALL h", "HSET h c 2", "HGETALL h", "GET s"],
+        ["HDEL i a", "HGETALL i", "HSET i b 1", "HGETALL i"],
+        ["HSET new a 1", "HGETALL new", "HGETALL h", "SMEMBERS none"],
+        ["RPUSH l c", "LRANGE l 0 -1", "LPOP l", "LRANGE l 0 -1"],
+        ["LPOP l", "LINDEX l 0", "RPUSH other x", "LINDEX l -1"],
+        ["ZADD z 0 c", "ZRANK z b", "ZRANGE z 0 -1", "ZREVRANK z c"],
+        ["SET s y", "HGETALL s", "SMEMBERS h", "ZRANK l a"],
+    ] {
+        is_the_same(&before, &pipeline, Limits::NONE);
+        is_the_same(&before, &pipeline, Limits { max_batch_ops: 1, ..Limits::NONE });
+    }
+}
+
+#[test]
 fn a_rank_is_that_of_the_members_that_the_same_transaction_has_left() {
     let mut client = Client::on(&MemoryStore::new());
     client.run("ZADD z 1 a 2 b 3 c\r\nZADD other 1 a");
@@ -441,6 +476,19 @@ fn a_scan_that_fails_is_made_again_with_its_group_or_fails_one_call() {
             assert!(!errors.contains("errorstat_"), "{errors}");
         }
     }
+    // Beside what writes, the group is made again whole, and written once.
+    Client::on(&store).run("SET n 0");
+    for error in [StoreError::Conflict, StoreError::Expired] {
+        for call in 1..=6 {
+            let plan = FaultPlan::default();
+            let mut client = Client::on_any(Box::new(FaultStore::new(store.clone(), plan.clone(), error.clone())));
+            client.run("SET n 0");
+            plan.fail_at(call);
+            assert_eq!(client.run(&format!("INCR n\r\n{pipeline}\r\nGET n")), format!(":1 {replies} $1 1"), "{error:?} {call}");
+            assert!(plan.calls() >= call);
+            assert_eq!(client.run("GET n"), "$1 1");
+        }
+    }
     let errors_told: Vec<usize> = failures(StoreError::Io("broken".into()))
         .iter()
         .map(|(told, _)| told.matches("-ERR").count() + told.matches("-IO").count())
@@ -494,7 +542,7 @@ fn collections_with_records_that_are_damaged_or_missing_are_answered_as_otherwis
             "LRANGE m2 0 -1",
             "GET s",
         ];
-        let mut replies = vec![client.run(&reads.join("\r\n"))];
+        let mut replies = vec![client.run(&reads.join("\r\n")), client.run(&format!("SET w 1\r\n{}\r\nGET w", reads.join("\r\n")))];
         replies.extend(reads.map(|read| client.run(read)));
         replies
     });

@@ -1,7 +1,7 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
 //! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
-//! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, in
-//! groups that only read, commands that show one, all of it, a range, an element or a rank.
+//! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, where
+//! nothing else in the group changes it, commands that show one, all of it, a range or a rank; in groups that only read also an element.
 
 use super::options::length;
 use super::reply_value;
@@ -53,9 +53,9 @@ pub enum On {
     Key(KeyHandler),
     /// The list under the key: it replies the element at the position that its last argument tells. Only in groups that do not write.
     Element,
-    /// The sorted set under the key: it replies the rank of a member, its last argument, counted in that direction. Only in groups that do not write.
+    /// The sorted set under the key: it replies the rank of a member, its last argument, counted in that direction. Only where the group does not change it.
     Rank(Direction),
-    /// The collection under the key: it shows all of it, or a range. Only in groups that do not write.
+    /// The collection under the key: it shows all of it, or a range. Only where the group does not change it.
     Shown {
         /// The kind of the collection.
         kind: Kind,
@@ -205,7 +205,7 @@ impl Straight {
         }
     }
 
-    /// Whether what it replies is known only of what the store has: it goes straight only in groups that do not write.
+    /// Whether what it replies is known only of what the store has: it goes straight only beside what changes other keys.
     #[must_use]
     pub const fn shows(&self) -> bool {
         matches!(self.on, On::Shown { .. } | On::Element | On::Rank(_))

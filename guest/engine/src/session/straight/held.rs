@@ -26,6 +26,8 @@ pub struct Held<'v> {
     pub has_other_head: bool,
     /// What the calls will do to it.
     to_do: ToDo,
+    /// Some of them show what the store has of it.
+    is_shown: bool,
     /// How many elements [`Held::next_popped`] has told.
     planned_pops: u64,
 }
@@ -92,13 +94,14 @@ impl<'v> Held<'v> {
             is_touched: false,
             has_other_head: false,
             to_do: ToDo::default(),
+            is_shown: false,
             planned_pops: 0,
         })
     }
 
     /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it ends no expiry, changes no tree of ranks, and
     /// what it shows is near.
-    /// What it will do is noted for [`Held::loses_simply`].
+    /// What it will do is noted for [`Held::loses_simply`] and [`Held::shows_what_is_stored`].
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
         let Some(kind) = step.straight.kind() else { return true };
         let (is_right, rank_levels, count) = match &self.body {
@@ -117,6 +120,7 @@ impl<'v> Held<'v> {
             return false;
         }
         let is_taken = is_right && *self.kind.get_or_insert(kind) == kind;
+        self.is_shown |= step.straight.shows();
         if step.writes {
             let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
             let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
@@ -133,6 +137,11 @@ impl<'v> Held<'v> {
             }
         }
         is_taken
+    }
+
+    /// Whether what the calls show, which [`Held::takes`] has been asked for, is what the store has: none of them changes it.
+    pub const fn shows_what_is_stored(&self) -> bool {
+        !self.is_shown || self.to_do.adds == 0 && self.to_do.removals == 0
     }
 
     /// Whether all that the calls take away, which [`Held::takes`] has been asked for, is simple: the collection does not come back behind its last member,

@@ -1,7 +1,7 @@
 //! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place or take it away](crate::command::straight).
 //! The heads of all keys are read in one call, the fields, members and elements in another, each once; the commands run on what was read and on what those
 //! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: no call is taken back, and names are
-//! compared once, when the group is planned. Who scans shows a collection, in a group that only reads: what the store has is what is shown.
+//! compared once, when the group is planned. Who shows a collection scans it: nothing in the group changes it, so that what the store has is what is shown.
 //!
 //! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or may lose its last member and get another one, or
 //! ranks are shown that a tree knows better, or somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is

@@ -42,6 +42,8 @@ pub struct Plan<'j> {
     pub has_removals: bool,
     /// Some of them [show](Straight::shows) what the store has.
     pub has_shows: bool,
+    /// Some of them show an element of a list.
+    shows_elements: bool,
     /// Some of them tell of keys, whatever is under these.
     pub has_any_keys: bool,
     /// The most bytes that the arguments of a call have.
@@ -110,6 +112,7 @@ impl<'j> Plan<'j> {
             has_elements: false,
             has_removals: false,
             has_shows: false,
+            shows_elements: false,
             has_any_keys: false,
             longest: 0,
         };
@@ -164,9 +167,10 @@ impl<'j> Plan<'j> {
         self.has_elements |= matches!(straight.on, On::Pop(_) | On::Element);
         self.has_removals |= straight.removes();
         self.has_shows |= straight.shows();
+        self.shows_elements |= matches!(straight.on, On::Element);
         self.has_any_keys |= kind.is_none();
-        // What is shown is what the store has.
-        (!self.writes || !self.has_shows).then_some(Doing { command: call.command, straight, writes })
+        // Elements that are popped are found in their order, and those that are shown once each.
+        (!self.writes || !self.shows_elements).then_some(Doing { command: call.command, straight, writes })
     }
 
     /// Has each key once.

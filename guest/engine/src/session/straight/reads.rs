@@ -48,6 +48,7 @@ pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transac
         && (!plan.writes || plan.fits(transaction.limits()))
         && plan.steps.iter().all(|step| held.get_mut(plan.position(step, transaction)).is_some_and(|held| held.takes(step, plan)))
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
+        && (!plan.writes || !plan.has_shows || held.iter().all(Held::shows_what_is_stored))
 }
 
 /// Reads the members that the calls of a group name, and the elements that they pop or show; `None` where they cannot go straight. `found` is where their records
