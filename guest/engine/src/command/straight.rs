@@ -205,7 +205,8 @@ impl Straight {
         }
     }
 
-    /// Whether what it replies is known only of what the store has: it goes straight only beside what changes other keys.
+    /// Whether what it replies is known only of what the store has: it goes straight only where nothing in the group changes its key, an [element](On::Element)
+    /// only where nothing is written.
     #[must_use]
     pub const fn shows(&self) -> bool {
         matches!(self.on, On::Shown { .. } | On::Element | On::Rank(_))

@@ -169,7 +169,7 @@ impl<'j> Plan<'j> {
         self.has_shows |= straight.shows();
         self.shows_elements |= matches!(straight.on, On::Element);
         self.has_any_keys |= kind.is_none();
-        // Elements that are popped are found in their order, and those that are shown once each.
+        // What is popped and what is shown would be found together: by order, and by number.
         (!self.writes || !self.shows_elements).then_some(Doing { command: call.command, straight, writes })
     }
 

@@ -172,7 +172,7 @@ impl<'v> State<'v> {
         Ok(())
     }
 
-    /// Puts what has changed.
+    /// Puts what has changed. Behind all calls: those that show collections look at what the store has.
     #[inline(never)]
     pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], elements: &[ElementAt]) -> Result<()> {
         let Keyspaces { heads, parts, scores, .. } = self.keyspaces;
