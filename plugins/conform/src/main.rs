@@ -72,6 +72,7 @@ fn everything() -> Result<bool, StoreError> {
             Needs::Company => untested(test, "takes several conversations at once, run `contend`"),
             Needs::Threads => untested(test, "takes threads"),
             Needs::Reopening => untested(test, "run `leave` and `find` in turn"),
+            Needs::Numbers => untested(test, "takes numbers of pages, which this contract does not have"),
         };
     }
     Imported::wiped()?;

@@ -35,7 +35,16 @@ fn every_flaw_that_one_conversation_shows_fails_the_obligations_that_are_meant_f
 #[test]
 fn the_flaws_that_one_conversation_cannot_show_are_those_of_the_page() {
     let hidden: Vec<Flaw> = TABLE.iter().filter(|(_, tests)| shown_alone(tests).is_empty()).map(|(flaw, _)| *flaw).collect();
-    assert_eq!(hidden, [Flaw::TearsBatches, Flaw::ReadsTheLatest, Flaw::LosesUpdates, Flaw::ForgetsOnReopening]);
+    // The first two are of what the component's contract does not have: stores called as the trait show them.
+    let expected = [
+        Flaw::NumbersQuestions,
+        Flaw::TellsNoChanges,
+        Flaw::TearsBatches,
+        Flaw::ReadsTheLatest,
+        Flaw::LosesUpdates,
+        Flaw::ForgetsOnReopening,
+    ];
+    assert_eq!(hidden, expected);
 }
 
 #[test]
