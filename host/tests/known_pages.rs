@@ -101,7 +101,8 @@ fn a_component_with_little_memory_keeps_no_pages() {
 fn a_page_that_another_scan_was_given_is_not_taken_for_the_answer() {
     let dir = tempfile::tempdir().unwrap();
     let mut orbweaver = open(&Component::load().unwrap(), &store(dir.path(), 16 << 20));
-    // A group that does not go straight asks for the same page by a scan that does not look for known ones; then the page is another one, which has no number yet.
+    // A group that does not go straight asks for the same page by a scan that does not look for known ones; then the page is another one, which has no
+    // number yet.
     let hash = |value: &str| format!("*4\r\n$1\r\na\r\n$3\r\n{value}\r\n$1\r\nb\r\n$1\r\n1\r\n").into_bytes();
     ask(&mut orbweaver, "HSET h a old b 1\r\n");
     (0..9).for_each(|_| assert_eq!(ask(&mut orbweaver, "HGETALL h\r\n"), hash("old")));

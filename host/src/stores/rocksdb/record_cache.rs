@@ -220,8 +220,8 @@ impl RecordCache {
         self.gaps.add(structure, hash, self.structures.at(hash), start, end, last);
     }
 
-    /// A page of a structure that is resident, in the state behind the commit `last`; with `few`, only of one that is small.
-    pub fn resident_page(&self, structure: &Structure, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Numbered> {
+    /// A page of a structure that is resident, in the state behind the commit `last`, and its number, or 0; with `few`, only of one that is small.
+    pub fn resident_page(&self, structure: &Structure, (asked, few): (Asked<'_>, bool), last: u64) -> Option<(Page, u64)> {
         let hash = self.hash_of_prefix(structure.0, &structure.1);
         self.residents.page((structure, hash), self.structures.at(hash), (asked, few), last)
     }

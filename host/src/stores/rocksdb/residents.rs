@@ -15,7 +15,7 @@ use super::records::next_number;
 use super::resident_records::ResidentRecords;
 use bytes::Bytes;
 use hashbrown::HashTable;
-use orbweaver_engine::store::{Numbered, PageLimit};
+use orbweaver_engine::store::{Page, PageLimit};
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -168,9 +168,15 @@ impl Residents {
         }
     }
 
-    /// A page of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state, or has many records and
-    /// only `few` are asked for. Of these the page has a number where it is not the first one since a change: it may be asked for again.
-    pub fn page(&self, (structure, hash): (&Structure, u64), mark: &Mark, (asked, few): (Asked<'_>, bool), last: u64) -> Option<Numbered> {
+    /// A page of a resident in the state behind the commit `last`, and its [number](next_number), or 0; `None` where it is not resident, or of another state, or
+    /// has many records and only `few` are asked for. Of these the page has a number where it is not the first one since a change: it may be asked for again.
+    pub fn page(
+        &self,
+        (structure, hash): (&Structure, u64),
+        mark: &Mark,
+        (asked, few): (Asked<'_>, bool),
+        last: u64,
+    ) -> Option<(Page, u64)> {
         if !self.places.has_residents(hash) {
             return None;
         }
@@ -188,7 +194,7 @@ impl Residents {
             return None;
         }
         let number = if few && changes == 0 { next_number() } else { 0 };
-        Some(Numbered { page: Some(resident.records.page(asked)), number })
+        Some((resident.records.page(asked), number))
     }
 
     /// The value of a record of a resident in the state behind the commit `last`; `None` where it is not resident, or of another state.
@@ -315,7 +321,7 @@ impl Residents {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use orbweaver_engine::store::{Direction, KeyRange, Page};
+    use orbweaver_engine::store::{Direction, KeyRange};
     use std::collections::BTreeMap;
 
     const SPACE: u32 = 3;
@@ -338,7 +344,7 @@ mod tests {
 
     fn whole(residents: &Residents, mark: &Mark, last: u64) -> Option<Page> {
         let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(10_000) };
-        residents.page((&TREE, HASH), mark, (asked, false), last)?.page
+        residents.page((&TREE, HASH), mark, (asked, false), last).map(|(page, _)| page)
     }
 
     fn some() -> BTreeMap<Vec<u8>, Vec<u8>> {
@@ -417,7 +423,7 @@ mod tests {
         assert_eq!(record(1, 0), None);
         let of_few = |last| {
             let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(100) };
-            residents.page((&TREE, HASH), &mark, (asked, true), last).map(|found| found.page.unwrap().len())
+            residents.page((&TREE, HASH), &mark, (asked, true), last).map(|(page, _)| page.len())
         };
         add(&residents, &mark, &BTreeMap::from([(key(1), b"one".to_vec())]), 4);
         assert_eq!((record(1, 4), record(2, 4), of_few(4)), (Some(Some(Bytes::from_static(b"one"))), Some(None), Some(1)));
@@ -470,7 +476,7 @@ mod tests {
     fn a_small_one_that_is_scanned_again_without_a_change_has_pages_with_numbers_each_its_own() {
         let (residents, mark) = (Residents::new(1 << 20), Mark::default());
         let asked = Asked { range: &KeyRange::prefix(&TREE.1), direction: Direction::Forward, limit: PageLimit::items(100) };
-        let number = |few: bool, last: u64| residents.page((&TREE, HASH), &mark, (asked, few), last).unwrap().number;
+        let number = |few: bool, last: u64| residents.page((&TREE, HASH), &mark, (asked, few), last).unwrap().1;
         add(&residents, &mark, &BTreeMap::from([(key(1), b"one".to_vec())]), 0);
         assert!(number(true, 0) > 0 && number(true, 0) != number(true, 0));
         mark.begin();

@@ -72,17 +72,15 @@ impl<'db> State<'db> {
         let structure = question.structure(space);
         // There are as many searches as places: a page of one record is seldom asked for again.
         let is_search = asked.limit.max_items == 1;
-        if let Some(page) = cache.resident_page(&structure, (asked, !is_search), last) {
-            return Ok(page);
+        if let Some((page, number)) = cache.resident_page(&structure, (asked, !is_search), last) {
+            return Ok(Numbered { page: Some(page), number });
         }
         if let Some(page) = cache.page(space, &question, last, known) {
             return Ok(page);
         }
-        if !is_search && let Some(found) = cache.resident_page(&structure, (asked, false), last) {
-            if let Some(page) = &found.page {
-                cache.keep_page(space, &question, last, page);
-            }
-            return Ok(found);
+        if !is_search && let Some((page, number)) = cache.resident_page(&structure, (asked, false), last) {
+            cache.keep_page(space, &question, last, &page);
+            return Ok(Numbered { page: Some(page), number });
         }
         if let Some(small) = cache.small(&structure)
             && let Some(whole) = self.read_whole(cache, keyspace, structure, small, last)?

@@ -4,8 +4,8 @@
 //! compared once, when the group is planned. Who shows a collection scans it: nothing in the group changes it, so that what the store has is what is shown.
 //!
 //! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or may lose its last member and get another one, or
-//! ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events, the group runs as others do (`run.rs`), with the same outcome. All of that is
-//! known before the first command has run.
+//! ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events, the group runs as others do (`run.rs`), with the
+//! same outcome. All of that is known before the first command has run.
 
 mod held;
 mod plan;
@@ -93,8 +93,8 @@ impl Engine {
             };
         }
         let Some(parts) = parts else {
-            // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments and on what is changed beside it, and
-            // what tells of any key.
+            // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments
+            // and on what is changed beside it, and what tells of any key.
             self.straight_rests = if plan.has_removals || plan.has_shows || plan.has_any_keys { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
