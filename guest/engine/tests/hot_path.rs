@@ -78,6 +78,14 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         b"$1\r\ne\r\n:1\r\n+set\r\n*2\r\n:1\r\n$1\r\n2\r\n:-1\r\n",
     );
     assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
+    // And what lets keys expire: each has its head put and the record of its expiry, which another one takes the place of.
+    let replies = b"+OK\r\n+OK\r\n:1\r\n:1\r\n+OK\r\n";
+    let (cost, straight) =
+        cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000", "SETEX s@ 90 v"], replies);
+    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (3, 4, 8, 1));
+    let (_, otherwise) =
+        cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000 XX", "SETEX s@ 90 v"], replies);
+    assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
 }
 
 /// As [`cost`], of a group of requests to keys whose names end in `@`.
@@ -85,7 +93,7 @@ fn cost_of_group(commands: [&str; 5], replies: &[u8]) -> (Cost, usize) {
     let once = || {
         let mut measured = Measured::on(MemoryStore::new());
         let [_, second] = ["1", "2"].map(|number| {
-            for command in ["RPUSH l@ a b c d e", "HSET h@ f 1 g 2", "SADD m@ a b", "ZADD z@ 1 a 2 b"] {
+            for command in ["RPUSH l@ a b c d e", "HSET h@ f 1 g 2", "SADD m@ a b", "ZADD z@ 1 a 2 b", "SET e@ x EX 100"] {
                 measured.client.run(&command.replace('@', number));
             }
             let requests = commands.map(|command| request(&command.replace('@', number))).concat();

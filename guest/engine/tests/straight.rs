@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 40] = [
+const STRAIGHT: [&str; 54] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -54,6 +54,20 @@ const STRAIGHT: [&str; 40] = [
     "PTTL m@",
     "TTL z@",
     "PEXPIRETIME l@",
+    "SET s@ text EX 100",
+    "SET s@ 12 px 7",
+    "SET s@ text EX 0",
+    "SET s@ text PX x",
+    "SETEX s@ 100 text",
+    "SETEX s@ -1 text",
+    "PSETEX s@ 9 12",
+    "EXPIRE s@ 100",
+    "PEXPIRE h@ 5",
+    "EXPIRE m@ 100",
+    "PEXPIRE z@ 11",
+    "EXPIRE l@ 9223372036854775807",
+    "PEXPIRE l@ 8",
+    "EXPIRE h@ x",
 ];
 
 /// Those that only read: they may show collections, too, where nothing else in their group changes them.
@@ -97,18 +111,21 @@ const READS: [&str; 36] = [
 ];
 
 /// Commands that do not, or that make it impossible for others.
-const OTHERS: [&str; 34] = [
-    "SET s@ text EX 1",
+const OTHERS: [&str; 37] = [
+    "SET s@ text NX GET",
+    "SET s@ text PXAT 5",
+    "SET s@ text KEEPTTL EX 1",
+    "SET h@ text EX 1",
     "SET h@ text",
     "SET s@",
-    "EXPIRE h@ 1",
-    "EXPIRE z@ 100",
-    "PEXPIRE l@ 5",
+    "EXPIRE h@ 0",
+    "EXPIRE z@ 100 NX",
+    "PEXPIRE l@ -5",
     "PERSIST h@",
     "HPEXPIRE h@ 5 FIELDS 1 #",
     "HSET h@ # v g x",
     "HDEL h@ # g",
-    "EXPIRE m@ 100",
+    "PEXPIREAT m@ 100",
     "HSET h@ a 1 b 2 c 3 d 4 e 5",
     "DEL s@",
     "DEL m@ z@",
@@ -232,7 +249,8 @@ proptest! {
         width in 1..128_usize,
     ) {
         // Not in rows: no two of one key come one behind the other.
-        let pair = |(name, score): &(u32, u32)| [format!("ZADD large {score} {name}"), format!("SET s{} {score}", name % 5)];
+        let beside = |name: u32, score: u32| if name % 50 == 0 { "EXPIRE large 1000".to_owned() } else { format!("SET s{} {score}", name % 5) };
+        let pair = |&(name, score): &(u32, u32)| [format!("ZADD large {score} {name}"), beside(name, score)];
         let commands: Vec<String> = names.iter().flat_map(pair).collect();
         let pipelines: Pipelines = commands.chunks(width).map(|pipeline| (pipeline.to_vec(), 0)).collect();
         let [straight, otherwise] = [false, true].map(|are_heard| run(&pipelines, Limits::NONE, 0, false, are_heard));
@@ -331,6 +349,32 @@ fn a_key_that_expires_is_told_of_beside_what_writes_others_and_loses_its_expiry_
     }
     is_the_same(&["SET b x EX 100", "SET a 0"], &["SET a 1", "SET b y", "TTL b", "SET a 2", "TTL a"], Limits::NONE);
     is_the_same(&["SET b x EX 100", "SET a 0"], &["SET a 1", "INCR n", "TTL b", "GET b", "STRLEN b"], Limits::NONE);
+}
+
+#[test]
+fn an_expiry_comes_moves_and_goes_with_what_has_it() {
+    let before = ["SET s x EX 100", "SET n 5", "RPUSH one a", "EXPIRE one 100", "HSET h f 1 g 2", "SADD m a", "SET longer 1234567890"];
+    let few = Limits { max_batch_ops: 4, ..Limits::NONE };
+    let short = Limits { max_value_bytes: 16, ..Limits::NONE };
+    for limits in [Limits::NONE, few, short, Limits { max_batch_bytes: 200, ..Limits::NONE }] {
+        for pipeline in [
+            ["INCR n", "EXPIRE n 60", "INCR n", "EXPIRE n 60", "TTL n"],
+            ["INCR new", "EXPIRE new 60", "SETNX new 1", "TTL new", "SET new 2"],
+            ["SETEX s 50 y", "TTL s", "SET s z", "TTL s", "SET s w PX 7000"],
+            ["PEXPIRE s 100000", "PTTL s", "SET s x EX 100", "GET s", "SETEX s 100 x"],
+            ["LPOP one", "TTL one", "EXPIRE one 10", "EXISTS one", "GET n"],
+            ["EXPIRE one 10", "LPOP one", "TTL one", "LLEN one", "GET n"],
+            ["LPOP one", "RPUSH one b", "TTL one", "EXPIRE one 10", "TTL one"],
+            ["HSET h f 3", "EXPIRE h 10", "HDEL h f", "TTL h", "HGETALL m"],
+            ["SADD made a", "EXPIRE made 10", "SISMEMBER made a", "TTL made", "EXPIRE absent 10"],
+            ["EXPIRE longer 10", "SET n 6", "TTL longer", "STRLEN longer", "EXPIRE n 10"],
+            ["SETEX n 0 7", "GET n", "EXPIRE n 9223372036854775807", "SET n 7 EX x", "TTL n"],
+            ["EXPIRE n 10", "EXPIRE h 0", "GET n", "HLEN h", "EXPIRE n -1"],
+            ["SET m x EX 10", "SMEMBERS m", "SETEX h 10 y", "SET n 1 EX 10", "TTL n"],
+        ] {
+            is_the_same(&before, &pipeline, limits);
+        }
+    }
 }
 
 #[test]

@@ -107,7 +107,18 @@ impl Command {
     #[must_use]
     pub const fn straight(self, straight: Straight) -> Self {
         match self.run {
-            Run::Data(one, ways) => Self { run: Run::Data(one, Ways { straight: Some(straight), ..ways }), ..self },
+            Run::Data(one, ways) => Self { run: Run::Data(one, Ways { straight: [Some(straight), None], ..ways }), ..self },
+            _ => self,
+        }
+    }
+
+    /// The same, with another number of arguments.
+    #[must_use]
+    pub const fn or_straight(self, other: Straight) -> Self {
+        match self.run {
+            Run::Data(run, Ways { row, straight: [one, _] }) => {
+                Self { run: Run::Data(run, Ways { row, straight: [one, Some(other)] }), ..self }
+            }
             _ => self,
         }
     }
@@ -302,7 +313,7 @@ impl Run {
     /// Works on data, with one handler.
     #[must_use]
     pub const fn data(run: DataHandler) -> Self {
-        Self::Data(run, Ways { row: None, straight: None })
+        Self::Data(run, Ways { row: None, straight: [None, None] })
     }
 
     /// Whether it works on data, and never waits.
@@ -318,8 +329,8 @@ pub struct Ways {
     /// Where it comes several times in a row for one key, with no events to tell in between and nobody who waits, on layouts that
     /// [take rows](crate::layout::Layout::takes_rows).
     pub row: Option<RowHandler>,
-    /// Groups of such calls may [go straight](straight).
-    pub straight: Option<Straight>,
+    /// Groups of such calls may [go straight](straight), those with as many arguments as one of these says.
+    pub straight: [Option<Straight>; 2],
 }
 
 /// The commands that steer transactions.

@@ -1,14 +1,16 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
-//! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
+//! of a list. All that such a command needs to know is the value and when it expires, and all that it tells is what becomes of that. Groups of such calls need no
 //! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, where
 //! nothing else in the group changes it, commands that show one, all of it, a range or a rank; in groups that only read also an element.
 
+use super::expiry::Time;
 use super::options::length;
 use super::reply_value;
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::lists::End;
 use crate::layout::straight::{CollectionReader, Head, Value};
+use crate::number::parse_i64;
 use crate::resp::reply::Reply;
 use crate::store::Direction;
 use bytes::Bytes;
@@ -27,8 +29,8 @@ pub struct Straight {
 pub enum On {
     /// The string under the key.
     String {
-        /// What it puts has no expiry, whatever the key had. Otherwise the expiry stays.
-        ends_expiry: bool,
+        /// Of what it puts.
+        expiry: NewExpiry,
         /// What it does.
         act: Act,
     },
@@ -51,6 +53,8 @@ pub enum On {
     Count(Kind),
     /// Whatever is under the key: it tells of it.
     Key(KeyHandler),
+    /// Whatever is under the key: it expires after the time that the second argument tells, and the reply is whether there is anything.
+    Expire(Time),
     /// The list under the key: it replies the element at the position that its last argument tells. Only in groups that do not write.
     Element,
     /// The sorted set under the key: it replies the rank of a member, its last argument, counted in that direction. Only where the group does not change it.
@@ -64,6 +68,17 @@ pub enum On {
         /// What it does.
         show: ShowHandler,
     },
+}
+
+/// When a string expires that a command puts.
+#[derive(Clone, Copy)]
+pub enum NewExpiry {
+    /// When the one in whose place it is would have.
+    Same,
+    /// Never.
+    Never,
+    /// After the time of which arguments tell the unit and the number; `None`: they say something else, and the call does not go straight.
+    After(for<'a> fn(args: &'a [Bytes]) -> Option<(Time, &'a Bytes)>),
 }
 
 /// What a command does with a value.
@@ -132,7 +147,7 @@ impl Straight {
     /// A command on a string that keeps its expiry.
     #[must_use]
     pub const fn on_string(args: usize, act: Act) -> Self {
-        Self { args, on: On::String { ends_expiry: false, act } }
+        Self { args, on: On::String { expiry: NewExpiry::Same, act } }
     }
 
     /// A command on a member. `name`: which argument that is.
@@ -183,6 +198,12 @@ impl Straight {
         Self { args: 2, on: On::Key(tell) }
     }
 
+    /// A command that lets a key expire.
+    #[must_use]
+    pub const fn expiring(after: Time) -> Self {
+        Self { args: 3, on: On::Expire(after) }
+    }
+
     /// A command that replies an element of a list.
     #[must_use]
     pub const fn element() -> Self {
@@ -202,6 +223,17 @@ impl Straight {
             On::Member { name, .. } => Some(name),
             On::Rank(_) => Some(2),
             _ => None,
+        }
+    }
+
+    /// Whether a call with these arguments does that, as many as it has.
+    #[must_use]
+    pub fn is_meant_by(&self, args: &[Bytes]) -> bool {
+        match self.on {
+            On::String { expiry: NewExpiry::After(time), .. } => time(args).is_some(),
+            // A time that is past removes the key.
+            On::Expire(_) => parse_i64(last(args)).is_none_or(|time| time > 0),
+            _ => true,
         }
     }
 
@@ -226,7 +258,7 @@ impl Straight {
             On::Member { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => Some(kind),
             On::Push(_) | On::Pop(_) | On::Element => Some(Kind::List),
             On::Rank(_) => Some(Kind::SortedSet),
-            On::Key(_) => None,
+            On::Key(_) | On::Expire(_) => None,
         }
     }
 }

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_a_command_does_that_goes_straight_is_not_decided_by_its_arguments() {
-        let straight = |run: &Run| matches!(run, Run::Data(_, Ways { straight: Some(_), .. }));
+        let straight = |run: &Run| matches!(run, Run::Data(_, Ways { straight: [Some(_), _], .. }));
         let all: Vec<_> = super::all().iter().filter(|command| straight(&command.run)).collect();
         assert!(all.len() > 20);
         for command in all {

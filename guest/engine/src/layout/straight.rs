@@ -2,14 +2,15 @@
 //! record under its lock key, and members are one record each, so that whoever knows the head knows where they are. So it is in the default layout, and in no other: its own functions are
 //! called, and not those of any layout, as they are small and called for each member.
 //!
-//! Nothing beside the head and the records of members changes where a string is put in the place of another, or a member is put, as long as no expiry
-//! comes, goes or moves. A member that is taken away loses its records, and a key its head with the last one; where the key has neither an expiry nor a
-//! tree, that is all.
+//! Nothing beside the head and the records of members changes where a string is put in the place of another, or a member is put, but the record of an expiry
+//! that comes, goes or moves. A member that is taken away loses its records, and a key its head and its expiry with the last one; where it has no tree, that
+//! is all.
 
 use super::Kind;
 pub use super::orbweaver::shown::CollectionReader;
 pub use super::orbweaver::straight::{
-    PREFIX_BYTES, empty, index, ordered, prefix, read_head, read_part, write_collection, write_part, write_score, write_string,
+    PREFIX_BYTES, empty, expiry_prefix, index, ordered, prefix, read_head, read_part, write_collection, write_part, write_score,
+    write_string,
 };
 use crate::store::Keyspace;
 
@@ -88,6 +89,8 @@ pub struct Keyspaces {
     pub parts: Keyspace,
     /// Those of sorted sets in the order of their scores.
     pub scores: Keyspace,
+    /// Those of keys that expire, in the order in which they do.
+    pub expiries: Keyspace,
     /// Whether new collections, empty ones with a reserved version, are kept like this.
     pub takes_new_collections: bool,
 }

@@ -102,6 +102,24 @@ impl Transaction<'_> {
         self.memory.batch.delete_with(keyspace, [key])
     }
 
+    /// As [`Transaction::put_straight`], of an empty record under a key that ends with the lock key at that position.
+    ///
+    /// # Errors
+    /// As [`Transaction::put_straight`].
+    pub fn put_ending_with_lock_key(&mut self, keyspace: Keyspace, front: [u8; 8], position: usize) -> Result<(), StoreError> {
+        let Some(key) = self.lock_keys.get(position) else { return Err(StoreError::ReadOnly) };
+        put(&mut self.memory.batch, &mut self.censuses, keyspace, [&front, key], |_| {})
+    }
+
+    /// As [`Transaction::delete_straight`], under a key that ends with the lock key at that position.
+    ///
+    /// # Errors
+    /// As [`Transaction::delete_straight`].
+    pub fn delete_ending_with_lock_key(&mut self, keyspace: Keyspace, front: [u8; 8], position: usize) -> Result<(), StoreError> {
+        let Some(key) = self.lock_keys.get(position) else { return Err(StoreError::ReadOnly) };
+        self.memory.batch.delete_with(keyspace, [&front, key])
+    }
+
     /// Puts a record that is put only once, under a key of these pieces. `value` appends its value.
     ///
     /// # Errors

@@ -24,7 +24,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Lets a key expire after some seconds.",
         subcommands: &[],
         run: Run::data(expire),
-    },
+    }
+    .straight(Straight::expiring(Time::EX)),
     Command {
         name: "expireat",
         arity: -3,
@@ -75,7 +76,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Lets a key expire after some milliseconds.",
         subcommands: &[],
         run: Run::data(pexpire),
-    },
+    }
+    .straight(Straight::expiring(Time::PX)),
     Command {
         name: "pexpireat",
         arity: -3,

@@ -39,9 +39,16 @@ pub const COMMANDS: &[Command] = &[
     Group::String
         .row("msetnx", -3, UPDATE, "1.0.1", "Sets the string values of keys if none of them is there.", multiple::msetnx)
         .with_keys(PAIRS),
-    Group::String.row("psetex", 4, UPDATE, "2.6.0", "Sets the string value of a key with an expiry in milliseconds.", set::psetex),
-    Group::String.row("set", -3, UPDATE, "1.0.0", "Sets the string value of a key.", set::set).straight(straight::SET),
-    Group::String.row("setex", 4, UPDATE, "2.0.0", "Sets the string value of a key with an expiry in seconds.", set::setex),
+    Group::String
+        .row("psetex", 4, UPDATE, "2.6.0", "Sets the string value of a key with an expiry in milliseconds.", set::psetex)
+        .straight(straight::PSETEX),
+    Group::String
+        .row("set", -3, UPDATE, "1.0.0", "Sets the string value of a key.", set::set)
+        .straight(straight::SET)
+        .or_straight(straight::SET_EXPIRING),
+    Group::String
+        .row("setex", 4, UPDATE, "2.0.0", "Sets the string value of a key with an expiry in seconds.", set::setex)
+        .straight(straight::SETEX),
     Group::String
         .row("setnx", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key that is not there.", set::setnx)
         .straight(straight::SETNX),

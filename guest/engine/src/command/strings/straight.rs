@@ -1,8 +1,9 @@
 //! The commands on one string that [go straight](crate::command::straight).
 
 use super::numbers;
+use crate::command::expiry::Time;
 use crate::command::options::integer;
-use crate::command::straight::{self, Act, Fate, On, Straight, arg, last};
+use crate::command::straight::{self, Act, Fate, NewExpiry, On, Straight, StraightHandler, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
@@ -18,7 +19,20 @@ pub(super) const DECRBY: Straight =
     Straight::on_string(3, Act::Run(|args, value, reply| add(value, numbers::decrement(arg(args, 2))?, reply)));
 pub(super) const SETNX: Straight = Straight::on_string(3, Act::Run(straight::put_new));
 /// Without options.
-pub(super) const SET: Straight = Straight { args: 3, on: On::String { ends_expiry: true, act: Act::Run(set) } };
+pub(super) const SET: Straight = setting(3, NewExpiry::Never, set);
+/// With `EX` or `PX` alone. What `EXAT` and `PXAT` tell may be past.
+pub(super) const SET_EXPIRING: Straight = setting(5, NewExpiry::After(time_of_set), set);
+pub(super) const SETEX: Straight = setting(4, NewExpiry::After(|args| Some((Time::EX, arg(args, 2)))), set_last);
+pub(super) const PSETEX: Straight = setting(4, NewExpiry::After(|args| Some((Time::PX, arg(args, 2)))), set_last);
+
+const fn setting(args: usize, expiry: NewExpiry, run: StraightHandler) -> Straight {
+    Straight { args, on: On::String { expiry, act: Act::Run(run) } }
+}
+
+fn time_of_set(args: &[Bytes]) -> Option<(Time, &Bytes)> {
+    let time = Time::from_word(arg(args, 3)).filter(|time| !time.absolute)?;
+    Some((time, arg(args, 4)))
+}
 
 fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Fate<'a>> {
     let mut room = itoa::Buffer::new();
@@ -28,6 +42,11 @@ fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Resul
 }
 
 fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+    reply.ok();
+    Ok(Fate::Becomes(Value::Bytes(arg(args, 2))))
+}
+
+fn set_last<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.ok();
     Ok(Fate::Becomes(Value::Bytes(last(args))))
 }

@@ -278,7 +278,13 @@ impl Layout for Orbweaver {
     }
 
     fn straight(&self) -> Option<Keyspaces> {
-        Some(Keyspaces { heads: self.meta, parts: self.data, scores: self.score, takes_new_collections: self.max_packed_bytes == 0 })
+        Some(Keyspaces {
+            heads: self.meta,
+            parts: self.data,
+            scores: self.score,
+            expiries: self.expiry,
+            takes_new_collections: self.max_packed_bytes == 0,
+        })
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {

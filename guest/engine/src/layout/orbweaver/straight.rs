@@ -56,6 +56,12 @@ pub const fn prefix(version: u64) -> [u8; PREFIX_BYTES] {
     version.to_be_bytes()
 }
 
+/// What the key of the record begins with that says when a key expires: its lock key comes next.
+#[must_use]
+pub const fn expiry_prefix(expire_at_ms: u64) -> [u8; 8] {
+    expire_at_ms.to_be_bytes()
+}
+
 /// The index of an element.
 #[must_use]
 pub const fn index(index: u64) -> [u8; 8] {

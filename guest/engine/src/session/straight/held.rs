@@ -14,8 +14,10 @@ use crate::types::lists;
 
 /// What is under a key.
 pub struct Held<'v> {
-    /// The string that the store has, which has the same expiry.
+    /// The string that the store has.
     stored: Option<&'v [u8]>,
+    /// The expiry that it has there.
+    pub stored_expire_at_ms: Option<u64>,
     pub expire_at_ms: Option<u64>,
     /// What the calls look for.
     kind: Option<Kind>,
@@ -88,6 +90,7 @@ impl<'v> Held<'v> {
         }
         Some(Self {
             stored,
+            stored_expire_at_ms: expire_at_ms,
             expire_at_ms,
             kind: None,
             body,
@@ -99,11 +102,13 @@ impl<'v> Held<'v> {
         })
     }
 
-    /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it ends no expiry, changes no tree of ranks, and
-    /// what it shows is near.
+    /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it changes no tree of ranks and
+    /// nothing that has one, and what it shows is near.
     /// What it will do is noted for [`Held::loses_simply`] and [`Held::shows_what_is_stored`].
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
-        let Some(kind) = step.straight.kind() else { return true };
+        let Some(kind) = step.straight.kind() else {
+            return !step.writes || self.head().is_none_or(|head| head.rank_levels == 0);
+        };
         let (is_right, rank_levels, count) = match &self.body {
             Body::Nothing => (true, 0, 0),
             Body::String(_) => (kind == Kind::String, 0, 0),
@@ -111,8 +116,6 @@ impl<'v> Held<'v> {
         };
         let is_more = match (step.straight.on, &self.body) {
             (On::Shown { is_near, .. }, Body::Collection(head)) => is_right && !is_near(&step.call.args, head),
-            // The record that says when it expires would have to go, too.
-            (On::String { ends_expiry: true, .. }, _) => self.expire_at_ms.is_some(),
             (On::Rank(_), Body::Collection(_)) => !tells_ranks(rank_levels, count),
             _ => false,
         };
@@ -145,12 +148,12 @@ impl<'v> Held<'v> {
     }
 
     /// Whether all that the calls take away, which [`Held::takes`] has been asked for, is simple: the collection does not come back behind its last member,
-    /// it loses no expiry, and what is popped is what the store has.
+    /// and what is popped is what the store has.
     pub fn loses_simply(&self) -> bool {
         let ToDo { adds, removals, pushes_at, pops_at } = self.to_do;
         let stays = removals < self.head().map_or(0, |head| head.count);
         let are_apart = !(pops_at.head && (pops_at.tail || pushes_at.head) || pops_at.tail && pushes_at.tail);
-        removals == 0 || are_apart && (stays || adds == 0 && self.expire_at_ms.is_none())
+        removals == 0 || are_apart && (stays || adds == 0)
     }
 
     /// The index of the next element that is popped of the list that the store has; `None` where there is none.
@@ -179,8 +182,26 @@ impl<'v> Held<'v> {
         kind.map(|kind| Present { kind, expire_at_ms: self.expire_at_ms })
     }
 
+    /// Whether the store has an expiry for the key.
+    pub const fn has_stored_expiry(&self) -> bool {
+        self.stored_expire_at_ms.is_some()
+    }
+
+    /// How many bytes the string has that the store has, if it has one.
+    pub fn stored_bytes(&self) -> usize {
+        self.stored.map_or(0, <[u8]>::len)
+    }
+
+    /// When what is left expires: what has lost its last member does not.
+    pub fn left_expire_at_ms(&self) -> Option<u64> {
+        self.expire_at_ms.filter(|_| self.head().is_none_or(|head| head.count > 0))
+    }
+
     /// Whether the record of the head is as the store has it.
     pub fn is_as_stored(&self) -> bool {
+        if self.expire_at_ms != self.stored_expire_at_ms {
+            return false;
+        }
         match &self.body {
             Body::Nothing => true,
             Body::String(value) => self.stored.is_some_and(|stored| value.is_stored_as(Value::Bytes(stored))),

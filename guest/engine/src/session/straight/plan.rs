@@ -2,7 +2,7 @@
 
 use super::held::Held;
 use crate::arena;
-use crate::command::straight::{On, Straight, arg, last};
+use crate::command::straight::{NewExpiry, On, Straight, arg, last};
 use crate::command::{Command, Run, Ways};
 use crate::distinct::{Distinct, are_same};
 use crate::few::Few;
@@ -76,19 +76,32 @@ struct Doing {
 type Key<'j> = (u32, &'j [u8]);
 
 impl<'j> Step<'j> {
-    /// How many changes each of its calls makes, at most.
-    pub const fn most_ops(&self) -> usize {
-        match self.straight.kind() {
+    /// How many changes each of its calls makes to what is held, at most.
+    pub fn most_ops(&self, held: &Held<'_>) -> usize {
+        let records = match self.straight.kind() {
             None | Some(Kind::String) => 1,
             Some(Kind::Hash | Kind::List | Kind::Set) => 2,
             Some(Kind::SortedSet) => 3,
-        }
+        };
+        let (gets, loses) = match self.straight.on {
+            On::String { expiry: NewExpiry::After(_), .. } | On::Expire(_) => (true, true),
+            On::String { expiry: NewExpiry::Never, .. } => (false, true),
+            _ => (false, self.straight.removes()),
+        };
+        records + usize::from(gets) + usize::from(loses && held.has_stored_expiry())
     }
 
-    /// How many bytes these have, about: a sorted set's member is in three of its keys.
-    pub const fn most_bytes(&self) -> usize {
-        let times = if matches!(self.straight.kind(), Some(Kind::SortedSet)) { 3 } else { 1 };
-        self.bytes.saturating_mul(times).saturating_add(MOST_AROUND * self.most_ops())
+    /// How many bytes these have, about: a sorted set's member is in three of its keys, and so is a key that expires.
+    pub fn most_bytes(&self, held: &Held<'_>) -> usize {
+        // What gets an expiry is put once more.
+        let (times, again) = match self.straight.on {
+            On::Expire(_) => (3, held.stored_bytes()),
+            On::String { expiry: NewExpiry::After(_) | NewExpiry::Never, .. } if held.has_stored_expiry() => (3, 0),
+            On::String { expiry: NewExpiry::After(_), .. } => (2, 0),
+            _ if matches!(self.straight.kind(), Some(Kind::SortedSet)) => (3, 0),
+            _ => (1, 0),
+        };
+        self.bytes.saturating_mul(times).saturating_add(again).saturating_add(MOST_AROUND * self.most_ops(held))
     }
 
     /// The field or the member that it names.
@@ -125,10 +138,10 @@ impl<'j> Plan<'j> {
             let (call, times) = (call_of(job, last)?, job.times());
             // Most calls of a group are of one command.
             let Doing { straight, writes, .. } = match doing {
-                Some(doing) if std::ptr::eq(doing.command, call.command) => doing,
+                Some(doing) if std::ptr::eq(doing.command, call.command) && doing.straight.args == call.args.len() => doing,
                 _ => *doing.insert(plan.take_command(call)?),
             };
-            let name = call.args.get(1).filter(|_| call.args.len() == straight.args)?;
+            let name = call.args.get(1).filter(|_| straight.is_meant_by(&call.args))?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             let member = straight.name().map_or(0, |name| arg(&call.args, name).len());
             if name.len().max(member) > MOST_NAME_BYTES {
@@ -157,7 +170,8 @@ impl<'j> Plan<'j> {
     /// Notes what calls of a command do; `None` where that does not go straight.
     #[inline(never)]
     fn take_command(&mut self, call: &Call) -> Option<Doing> {
-        let Run::Data(_, Ways { straight: Some(straight), .. }) = &call.command.run else { return None };
+        let Run::Data(_, Ways { straight, .. }) = &call.command.run else { return None };
+        let straight = straight.iter().flatten().find(|straight| straight.args == call.args.len())?;
         // The arguments decide that of commands only that do not go straight.
         let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
         self.writes |= writes;
@@ -219,8 +233,9 @@ impl<'j> Plan<'j> {
     }
 
     /// Whether a store surely takes each record that these calls put.
-    pub fn fits(&self, limits: &Limits) -> bool {
-        let most = u64::try_from(self.longest + MOST_AROUND).unwrap_or(u64::MAX);
+    pub fn fits(&self, limits: &Limits, held: &[Held<'_>]) -> bool {
+        let again = if self.has_any_keys { held.iter().map(Held::stored_bytes).max() } else { None };
+        let most = u64::try_from(self.longest.max(again.unwrap_or_default()) + MOST_AROUND).unwrap_or(u64::MAX);
         most <= limits.max_key_bytes && most <= limits.max_value_bytes
     }
 

@@ -5,7 +5,7 @@ use super::plan::{ElementAt, Member, Plan, Step};
 use super::reads::Parts;
 use crate::command::options::integer;
 use crate::command::reply_value;
-use crate::command::straight::{Fate, On, last};
+use crate::command::straight::{Fate, NewExpiry, On, last};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::few::Few;
@@ -75,9 +75,9 @@ impl<'v> State<'v> {
                     }
                 }
             }
-            if step.writes {
-                ops = ops.saturating_add(step.times.saturating_mul(step.most_ops()));
-                bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes()));
+            if let Some(held) = self.held.get(position).filter(|_| step.writes) {
+                ops = ops.saturating_add(step.times.saturating_mul(step.most_ops(held)));
+                bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes(held)));
             }
             done.push(Done { product: Product::Reply(start..reply.len()), messages: Vec::new() });
             if pending.is_exceeded_by(ops, bytes) {
@@ -100,13 +100,21 @@ impl<'v> State<'v> {
         let args = step.call.args.as_slice();
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         match step.straight.on {
-            On::String { act, .. } => {
+            On::String { expiry, act } => {
                 let value = if let Body::String(value) = held.body { Some(value) } else { None };
                 let Fate::Becomes(new) = act.on(args, value, reply)? else { return Ok(()) };
+                let expire_at_ms = match expiry {
+                    NewExpiry::Same => held.expire_at_ms,
+                    NewExpiry::Never => None,
+                    NewExpiry::After(time) => {
+                        let Some((time, number)) = time(args) else { return Err(texts::SYNTAX) };
+                        Some(time.positive_at_ms(number, self.base_ms, step.call.command.name)?)
+                    }
+                };
                 if new.bytes(&mut itoa::Buffer::new()).len() > max_string_bytes {
                     return Err(texts::STRING_TOO_LONG);
                 }
-                (held.body, held.is_touched) = (Body::String(new), true);
+                (held.body, held.expire_at_ms, held.is_touched) = (Body::String(new), expire_at_ms, true);
             }
             On::Member { kind, act, .. } => {
                 let Some(part) = self.parts.members.get_mut(step.part) else { return Err(StoreError::ReadOnly.into()) };
@@ -144,6 +152,14 @@ impl<'v> State<'v> {
                 (held.is_touched, held.has_other_head) = (true, true);
             }
             On::Count(_) => reply.length(held.head().map_or(0, |head| head.count)),
+            On::Expire(time) => {
+                let at_ms = time.at_ms(last(args), self.base_ms, step.call.command.name)?;
+                let is_there = held.present().is_some();
+                if is_there {
+                    (held.expire_at_ms, held.is_touched) = (Some(at_ms), true);
+                }
+                reply.integer(i64::from(is_there));
+            }
             On::Key(tell) => tell(held.present(), self.base_ms, reply),
             On::Element => {
                 let Some(list) = held.head().filter(|list| list.count > 0) else {
@@ -175,9 +191,18 @@ impl<'v> State<'v> {
     /// Puts what has changed. Behind all calls: those that show collections look at what the store has.
     #[inline(never)]
     pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], elements: &[ElementAt]) -> Result<()> {
-        let Keyspaces { heads, parts, scores, .. } = self.keyspaces;
+        let Keyspaces { heads, parts, scores, expiries, .. } = self.keyspaces;
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
+            let (old, new) = (held.stored_expire_at_ms, held.left_expire_at_ms());
+            if old != new {
+                if let Some(at_ms) = old {
+                    transaction.delete_ending_with_lock_key(expiries, records::expiry_prefix(at_ms), position)?;
+                }
+                if let Some(at_ms) = new {
+                    transaction.put_ending_with_lock_key(expiries, records::expiry_prefix(at_ms), position)?;
+                }
+            }
             if held.is_as_stored() {
                 continue;
             }
