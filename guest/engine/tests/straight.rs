@@ -353,9 +353,11 @@ fn a_key_that_expires_is_told_of_beside_what_writes_others_and_loses_its_expiry_
 
 #[test]
 fn an_expiry_comes_moves_and_goes_with_what_has_it() {
-    let before = ["SET s x EX 100", "SET n 5", "RPUSH one a", "EXPIRE one 100", "HSET h f 1 g 2", "SADD m a", "SET longer 1234567890"];
+    // As long as a value may be on a store below, where it does not expire.
+    let set_longest = format!("SET longest {}", "x".repeat(98));
+    let before = ["SET s x EX 100", "SET n 5", "RPUSH one a", "EXPIRE one 100", "HSET h f 1 g 2", "SADD m a", &set_longest];
     let few = Limits { max_batch_ops: 4, ..Limits::NONE };
-    let short = Limits { max_value_bytes: 16, ..Limits::NONE };
+    let short = Limits { max_value_bytes: 100, ..Limits::NONE };
     for limits in [Limits::NONE, few, short, Limits { max_batch_bytes: 200, ..Limits::NONE }] {
         for pipeline in [
             ["INCR n", "EXPIRE n 60", "INCR n", "EXPIRE n 60", "TTL n"],
@@ -367,7 +369,7 @@ fn an_expiry_comes_moves_and_goes_with_what_has_it() {
             ["LPOP one", "RPUSH one b", "TTL one", "EXPIRE one 10", "TTL one"],
             ["HSET h f 3", "EXPIRE h 10", "HDEL h f", "TTL h", "HGETALL m"],
             ["SADD made a", "EXPIRE made 10", "SISMEMBER made a", "TTL made", "EXPIRE absent 10"],
-            ["EXPIRE longer 10", "SET n 6", "TTL longer", "STRLEN longer", "EXPIRE n 10"],
+            ["EXPIRE longest 10", "SET n 6", "TTL longest", "STRLEN longest", "EXPIRE n 10"],
             ["SETEX n 0 7", "GET n", "EXPIRE n 9223372036854775807", "SET n 7 EX x", "TTL n"],
             ["EXPIRE n 10", "EXPIRE h 0", "GET n", "HLEN h", "EXPIRE n -1"],
             ["SET m x EX 10", "SMEMBERS m", "SETEX h 10 y", "SET n 1 EX 10", "TTL n"],
@@ -375,6 +377,9 @@ fn an_expiry_comes_moves_and_goes_with_what_has_it() {
             is_the_same(&before, &pipeline, limits);
         }
     }
+    let members: String = (0..600).map(|n| format!(" {n} member{n}")).collect();
+    is_the_same(&[&format!("ZADD large{members}")], &["EXPIRE large 10", "TTL large", "ZRANK large member500"], Limits::NONE);
+    is_the_same(&[&format!("ZADD large{members}")], &["PEXPIRE large 5000"], Limits::NONE);
 }
 
 #[test]
