@@ -45,7 +45,7 @@ pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, rules: ExpiryRul
 #[inline(never)]
 pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transaction: &Transaction<'_>) -> bool {
     held.len() == keys
-        && (!plan.writes || plan.fits(transaction.limits(), held))
+        && (!plan.writes || plan.fits(transaction.limits()))
         && plan.steps.iter().all(|step| held.get_mut(plan.position(step, transaction)).is_some_and(|held| held.takes(step, plan)))
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
         && (!plan.writes || !plan.has_shows || held.iter().all(Held::shows_what_is_stored))
