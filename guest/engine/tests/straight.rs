@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 54] = [
+const STRAIGHT: [&str; 59] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -68,6 +68,11 @@ const STRAIGHT: [&str; 54] = [
     "EXPIRE l@ 9223372036854775807",
     "PEXPIRE l@ 8",
     "EXPIRE h@ x",
+    "DEL s@",
+    "UNLINK s@",
+    "GETDEL s@",
+    "GETSET s@ text",
+    "GETSET s@ 5",
 ];
 
 /// Those that only read: they may show collections, too, where nothing else in their group changes them.
@@ -111,7 +116,7 @@ const READS: [&str; 36] = [
 ];
 
 /// Commands that do not, or that make it impossible for others.
-const OTHERS: [&str; 37] = [
+const OTHERS: [&str; 39] = [
     "SET s@ text NX GET",
     "SET s@ text PXAT 5",
     "SET s@ text KEEPTTL EX 1",
@@ -127,8 +132,10 @@ const OTHERS: [&str; 37] = [
     "HDEL h@ # g",
     "PEXPIREAT m@ 100",
     "HSET h@ a 1 b 2 c 3 d 4 e 5",
-    "DEL s@",
-    "DEL m@ z@",
+    "DEL s@ h@",
+    "DEL h@",
+    "UNLINK m@ z@",
+    "GETDEL l@",
     "RENAME s@ h@",
     "LPOP l@ 2",
     "APPEND s@ more",
@@ -372,6 +379,10 @@ fn an_expiry_comes_moves_and_goes_with_what_has_it() {
             ["EXPIRE longest 10", "SET n 6", "TTL longest", "STRLEN longest", "EXPIRE n 10"],
             ["SETEX n 0 7", "GET n", "EXPIRE n 9223372036854775807", "SET n 7 EX x", "TTL n"],
             ["EXPIRE n 10", "EXPIRE h 0", "GET n", "HLEN h", "EXPIRE n -1"],
+            ["DEL s", "TTL s", "SET s y", "EXPIRE s 50", "GETDEL s"],
+            ["GETSET s y", "TTL s", "DEL s", "SETNX s z", "GETSET new 1"],
+            ["DEL n", "HSET n f 1", "HSET other f 1", "DEL other", "UNLINK s"],
+            ["SETEX new 10 x", "UNLINK new", "EXISTS new", "DEL new", "EXPIRE new 10"],
             ["SET m x EX 10", "SMEMBERS m", "SETEX h 10 y", "SET n 1 EX 10", "TTL n"],
         ] {
             is_the_same(&before, &pipeline, limits);

@@ -77,9 +77,12 @@ pub enum NewExpiry {
     Same,
     /// Never.
     Never,
-    /// After the time of which arguments tell the unit and the number; `None`: they say something else, and the call does not go straight.
-    After(for<'a> fn(args: &'a [Bytes]) -> Option<(Time, &'a Bytes)>),
+    /// After the time that its arguments tell; `None`: they say something else, and the call does not go straight.
+    After(TimeOf),
 }
+
+/// Which time to live the arguments of a call tell: the unit, and the number.
+pub type TimeOf = fn(args: &[Bytes]) -> Option<(Time, &Bytes)>;
 
 /// What a command does with a value.
 #[derive(Clone, Copy)]
@@ -119,7 +122,7 @@ pub enum Fate<'a> {
     Stays,
     /// This is in its place.
     Becomes(Value<'a>),
-    /// It goes. There is one: only then, and only of what [removes](On::Member).
+    /// It goes. There is one: only then, and only of a string and of what [removes](On::Member).
     Goes,
 }
 
@@ -148,6 +151,12 @@ impl Straight {
     #[must_use]
     pub const fn on_string(args: usize, act: Act) -> Self {
         Self { args, on: On::String { expiry: NewExpiry::Same, act } }
+    }
+
+    /// A command on a string that puts one without an expiry, or takes it away.
+    #[must_use]
+    pub const fn replacing(args: usize, run: StraightHandler) -> Self {
+        Self { args, on: On::String { expiry: NewExpiry::Never, act: Act::Run(run) } }
     }
 
     /// A command on a member. `name`: which argument that is.
@@ -276,8 +285,8 @@ pub(super) fn put_new<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &m
     Ok(if value.is_none() { Fate::Becomes(Value::Bytes(last(args))) } else { Fate::Stays })
 }
 
-/// Takes the value away, and replies whether there was one (HDEL, SREM, ZREM).
-fn remove<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+/// Takes the value away, and replies whether there was one (HDEL, SREM, ZREM, DEL).
+pub(super) fn remove<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(value.is_some()));
     Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
 }

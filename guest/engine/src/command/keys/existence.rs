@@ -3,7 +3,7 @@
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::parts::Parts;
-use crate::command::straight::Straight;
+use crate::command::straight::{self, Straight};
 use crate::command::{Command, Context, Group, Run};
 use crate::error::Result;
 use crate::layout::Kind;
@@ -22,7 +22,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Removes keys.",
         subcommands: &[],
         run: Run::data(remove),
-    },
+    }
+    .straight(REMOVE),
     Command {
         name: "exists",
         arity: -2,
@@ -73,7 +74,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Removes keys, as DEL does: neither waits for the space to be freed.",
         subcommands: &[],
         run: Run::data(remove),
-    },
+    }
+    .straight(REMOVE),
 ];
 
 fn remove(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -108,5 +110,7 @@ fn reply_kind(reply: &mut Reply, kind: Option<Kind>) {
     reply.simple(kind.map_or("none", Kind::name));
 }
 
+/// Of one key, where that is a string, or nothing is there.
+const REMOVE: Straight = Straight::replacing(2, straight::remove);
 /// Of one key.
 const EXISTS: Straight = Straight::telling(|present, _, reply| reply.integer(i64::from(present.is_some())));

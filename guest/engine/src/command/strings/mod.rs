@@ -22,10 +22,14 @@ pub const COMMANDS: &[Command] = &[
         .row("decrby", 3, FAST_UPDATE, "1.0.0", "Subtracts a number from the integer value of a key.", numbers::decrby)
         .straight(straight::DECRBY),
     Group::String.row("get", 2, FAST_READ, "1.0.0", "Returns the string value of a key.", single::get).straight(straight::GET),
-    Group::String.row("getdel", 2, FAST_WRITE, "6.2.0", "Returns the string value of a key and removes the key.", single::getdel),
+    Group::String
+        .row("getdel", 2, FAST_WRITE, "6.2.0", "Returns the string value of a key and removes the key.", single::getdel)
+        .straight(straight::GETDEL),
     Group::String.row("getex", -2, FAST_WRITE, "6.2.0", "Returns the string value of a key and sets its expiry.", single::getex),
     Group::String.row("getrange", 4, Flags::READONLY, "2.4.0", "Returns a part of the string value of a key.", ranges::getrange),
-    Group::String.row("getset", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key and returns the old one.", set::getset),
+    Group::String
+        .row("getset", 3, FAST_UPDATE, "1.0.0", "Sets the string value of a key and returns the old one.", set::getset)
+        .straight(straight::GETSET),
     Group::String.row("incr", 2, FAST_UPDATE, "1.0.0", "Adds one to the integer value of a key.", numbers::incr).straight(straight::INCR),
     Group::String
         .row("incrby", 3, FAST_UPDATE, "1.0.0", "Adds a number to the integer value of a key.", numbers::incrby)

@@ -192,9 +192,18 @@ impl<'v> Held<'v> {
         self.stored.map_or(0, <[u8]>::len)
     }
 
-    /// When what is left expires: what has lost its last member does not.
+    /// Whether nothing is left: a collection goes with its last member.
+    pub const fn is_gone(&self) -> bool {
+        match &self.body {
+            Body::Nothing => true,
+            Body::String(_) => false,
+            Body::Collection(head) => head.count == 0,
+        }
+    }
+
+    /// When what is left expires.
     pub fn left_expire_at_ms(&self) -> Option<u64> {
-        self.expire_at_ms.filter(|_| self.head().is_none_or(|head| head.count > 0))
+        self.expire_at_ms.filter(|_| !self.is_gone())
     }
 
     /// Whether the record of the head is as the store has it.
@@ -203,7 +212,7 @@ impl<'v> Held<'v> {
             return false;
         }
         match &self.body {
-            Body::Nothing => true,
+            Body::Nothing => self.stored.is_none(),
             Body::String(value) => self.stored.is_some_and(|stored| value.is_stored_as(Value::Bytes(stored))),
             Body::Collection(_) => !self.has_other_head,
         }

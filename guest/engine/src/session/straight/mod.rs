@@ -3,7 +3,7 @@
 //! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: no call is taken back, and names are
 //! compared once, when the group is planned. Who shows a collection scans it: nothing in the group changes it, so that what the store has is what is shown.
 //!
-//! Where it is not as simple, because a key holds something else, or has expired, or loses an expiry, or may lose its last member and get another one, or
+//! Where it is not as simple, because a key holds something else, or has expired, or may lose its last member and get another one, or
 //! ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events, the group runs as others do (`run.rs`), with the
 //! same outcome. All of that is known before the first command has run.
 

@@ -102,7 +102,14 @@ impl<'v> State<'v> {
         match step.straight.on {
             On::String { expiry, act } => {
                 let value = if let Body::String(value) = held.body { Some(value) } else { None };
-                let Fate::Becomes(new) = act.on(args, value, reply)? else { return Ok(()) };
+                let new = match act.on(args, value, reply)? {
+                    Fate::Stays => return Ok(()),
+                    Fate::Becomes(new) => new,
+                    Fate::Goes => {
+                        (held.body, held.expire_at_ms, held.is_touched) = (Body::Nothing, None, true);
+                        return Ok(());
+                    }
+                };
                 let expire_at_ms = match expiry {
                     NewExpiry::Same => held.expire_at_ms,
                     NewExpiry::Never => None,
@@ -206,7 +213,7 @@ impl<'v> State<'v> {
             if held.is_as_stored() {
                 continue;
             }
-            if held.head().is_some_and(|head| head.count == 0) {
+            if held.is_gone() {
                 transaction.delete_at_lock_key(heads, position)?;
                 continue;
             }
