@@ -24,11 +24,13 @@ impl Changes {
     /// The place of the structure that a key is of, below [`Changes::PLACES`].
     #[must_use]
     pub fn place(key: &[u8]) -> usize {
-        let mut prefix = [0; PREFIX_BYTES];
-        prefix.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
+        let prefix = key.first_chunk().copied().unwrap_or_else(|| {
+            let mut prefix = [0; PREFIX_BYTES];
+            prefix.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
+            prefix
+        });
         // The uppermost bits depend on all of the prefix.
-        let place =
-            u64::from_be_bytes(key.first_chunk().copied().unwrap_or(prefix)).wrapping_mul(FACTOR) >> (u64::BITS - Self::PLACES.ilog2());
+        let place = u64::from_be_bytes(prefix).wrapping_mul(FACTOR) >> (u64::BITS - Self::PLACES.ilog2());
         usize::try_from(place).unwrap_or_default()
     }
 
