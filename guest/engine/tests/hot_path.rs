@@ -78,7 +78,7 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         b"$1\r\ne\r\n:1\r\n+set\r\n*2\r\n:1\r\n$1\r\n2\r\n:-1\r\n",
     );
     assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
-    // And what lets keys expire: each has its head put and the record of its expiry, which another one takes the place of.
+    // And what lets keys expire, also behind a DEL of what is no string, which has DELs rest alone: each has its head put and the record of its expiry, which another one takes the place of.
     let replies = b"+OK\r\n+OK\r\n:1\r\n:1\r\n+OK\r\n";
     let (cost, straight) =
         cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000", "SETEX s@ 90 v"], replies);
@@ -93,7 +93,9 @@ fn cost_of_group(commands: [&str; 5], replies: &[u8]) -> (Cost, usize) {
     let once = || {
         let mut measured = Measured::on(MemoryStore::new());
         let [_, second] = ["1", "2"].map(|number| {
-            for command in ["RPUSH l@ a b c d e", "HSET h@ f 1 g 2", "SADD m@ a b", "ZADD z@ 1 a 2 b", "SET e@ x EX 100"] {
+            for command in
+                ["SADD gone@ a", "DEL gone@", "RPUSH l@ a b c d e", "HSET h@ f 1 g 2", "SADD m@ a b", "ZADD z@ 1 a 2 b", "SET e@ x EX 100"]
+            {
                 measured.client.run(&command.replace('@', number));
             }
             let requests = commands.map(|command| request(&command.replace('@', number))).concat();

@@ -438,9 +438,17 @@ fn a_large_value_among_small_ones_leaves_a_group_in_one_piece() {
     let limits = Limits { max_batch_bytes: 1 << 20, ..Limits::NONE };
     let mut measured = Measured::on(MemoryStore::with_limits(limits));
     let blob = "x".repeat(300_000);
-    let pipeline: Vec<String> = (0..100).map(|n| if n == 50 { format!("SET blob {blob}") } else { format!("INCR c{n}") }).collect();
-    let (cost, _) = measured.cost_of(&pipeline.join("\r\n"));
-    assert_eq!((cost.commits, cost.puts), (1, 100));
+    // A string without an expiry, one that gets one, one that gets another, which is put again, and one that loses it.
+    for (large, puts, deletes) in [
+        (format!("SET blob {blob}"), 100, 0),
+        (format!("SETEX blob 100 {blob}"), 101, 0),
+        ("EXPIRE blob 50".to_owned(), 101, 1),
+        (format!("SET blob y{blob}"), 100, 1),
+    ] {
+        let pipeline: Vec<String> = (0..100).map(|n| if n == 50 { large.clone() } else { format!("INCR c{n}") }).collect();
+        let (cost, _) = measured.cost_of(&pipeline.join("\r\n"));
+        assert_eq!((cost.commits, cost.puts, cost.deletes), (1, puts, deletes), "{}", &large[..14]);
+    }
 }
 
 /// What shows collections, of which there are many pages, and goes straight.

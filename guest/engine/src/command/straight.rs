@@ -1,5 +1,5 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
-//! of a list. All that such a command needs to know is the value and when it expires, and all that it tells is what becomes of that. Groups of such calls need no
+//! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
 //! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, where
 //! nothing else in the group changes it, commands that show one, all of it, a range or a rank; in groups that only read also an element.
 
@@ -31,6 +31,8 @@ pub enum On {
     String {
         /// Of what it puts.
         expiry: NewExpiry,
+        /// It puts none, and may take the one away.
+        removes: bool,
         /// What it does.
         act: Act,
     },
@@ -122,7 +124,7 @@ pub enum Fate<'a> {
     Stays,
     /// This is in its place.
     Becomes(Value<'a>),
-    /// It goes. There is one: only then, and only of a string and of what [removes](On::Member).
+    /// It goes. There is one: only then, and only of what [removes](Straight::removes).
     Goes,
 }
 
@@ -150,13 +152,19 @@ impl Straight {
     /// A command on a string that keeps its expiry.
     #[must_use]
     pub const fn on_string(args: usize, act: Act) -> Self {
-        Self { args, on: On::String { expiry: NewExpiry::Same, act } }
+        Self { args, on: On::String { expiry: NewExpiry::Same, removes: false, act } }
     }
 
-    /// A command on a string that puts one without an expiry, or takes it away.
+    /// A command on a string that puts another one, or the first.
     #[must_use]
-    pub const fn replacing(args: usize, run: StraightHandler) -> Self {
-        Self { args, on: On::String { expiry: NewExpiry::Never, act: Act::Run(run) } }
+    pub const fn setting(args: usize, expiry: NewExpiry, run: StraightHandler) -> Self {
+        Self { args, on: On::String { expiry, removes: false, act: Act::Run(run) } }
+    }
+
+    /// A command on a string that takes it away.
+    #[must_use]
+    pub const fn removing_string(run: StraightHandler) -> Self {
+        Self { args: 2, on: On::String { expiry: NewExpiry::Never, removes: true, act: Act::Run(run) } }
     }
 
     /// A command on a member. `name`: which argument that is.
@@ -253,10 +261,10 @@ impl Straight {
         matches!(self.on, On::Shown { .. } | On::Element | On::Rank(_))
     }
 
-    /// Whether it takes members or elements away, and adds none.
+    /// Whether it takes a string, members or elements away, and adds none.
     #[must_use]
     pub const fn removes(&self) -> bool {
-        matches!(self.on, On::Member { removes: true, .. } | On::Pop(_))
+        matches!(self.on, On::String { removes: true, .. } | On::Member { removes: true, .. } | On::Pop(_))
     }
 
     /// The kind of what is under the key; `None`: any.

@@ -152,7 +152,7 @@ mod tests {
     use crate::command::{Run, Ways};
 
     #[test]
-    fn what_a_command_does_that_goes_straight_is_not_decided_by_its_arguments() {
+    fn whether_a_command_that_goes_straight_writes_is_not_decided_by_its_arguments() {
         let straight = |run: &Run| matches!(run, Run::Data(_, Ways { straight: [Some(_), _], .. }));
         let all: Vec<_> = super::all().iter().filter(|command| straight(&command.run)).collect();
         assert!(all.len() > 20);

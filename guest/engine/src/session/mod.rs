@@ -151,6 +151,8 @@ pub struct Engine {
     memory: Option<Box<Memory>>,
     /// How many of the next groups are not to [go straight](straight).
     straight_rests: u32,
+    /// How many more groups that remove keys are not tried: what is under these is no string.
+    removal_rests: u32,
     /// What draws from large collections know of them.
     pub(crate) censuses: Censuses,
     /// Between calls: room for the next group.
@@ -205,6 +207,7 @@ impl Engine {
             happened: Vec::new(),
             memory: None,
             straight_rests: 0,
+            removal_rests: 0,
             censuses: Censuses::default(),
             group: Group::default(),
             spare_args: Vec::new(),

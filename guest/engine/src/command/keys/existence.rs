@@ -111,6 +111,6 @@ fn reply_kind(reply: &mut Reply, kind: Option<Kind>) {
 }
 
 /// Of one key, where that is a string, or nothing is there.
-const REMOVE: Straight = Straight::replacing(2, straight::remove);
+const REMOVE: Straight = Straight::removing_string(straight::remove);
 /// Of one key.
 const EXISTS: Straight = Straight::telling(|present, _, reply| reply.integer(i64::from(present.is_some())));

@@ -4,7 +4,7 @@ use super::numbers;
 use crate::command::expiry::Time;
 use crate::command::options::integer;
 use crate::command::reply_value;
-use crate::command::straight::{self, Act, Fate, NewExpiry, On, Straight, StraightHandler, TimeOf, arg, last};
+use crate::command::straight::{self, Act, Fate, NewExpiry, Straight, StraightHandler, TimeOf, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
 use crate::resp::reply::Reply;
@@ -20,22 +20,22 @@ pub(super) const DECRBY: Straight =
     Straight::on_string(3, Act::Run(|args, value, reply| add(value, numbers::decrement(arg(args, 2))?, reply)));
 pub(super) const SETNX: Straight = Straight::on_string(3, Act::Run(straight::put_new));
 /// Without options.
-pub(super) const SET: Straight = Straight::replacing(3, set);
+pub(super) const SET: Straight = Straight::setting(3, NewExpiry::Never, set);
 /// With `EX` or `PX` alone. What `EXAT` and `PXAT` tell may be past.
 pub(super) const SET_EXPIRING: Straight = expiring(5, time_of_set, set);
 pub(super) const SETEX: Straight = expiring(4, |args| Some((Time::EX, arg(args, 2))), set_last);
 pub(super) const PSETEX: Straight = expiring(4, |args| Some((Time::PX, arg(args, 2))), set_last);
-pub(super) const GETSET: Straight = Straight::replacing(3, |args, value, reply| {
+pub(super) const GETSET: Straight = Straight::setting(3, NewExpiry::Never, |args, value, reply| {
     show(value, reply);
     Ok(Fate::Becomes(Value::Bytes(last(args))))
 });
-pub(super) const GETDEL: Straight = Straight::replacing(2, |_, value, reply| {
+pub(super) const GETDEL: Straight = Straight::removing_string(|_, value, reply| {
     show(value, reply);
     Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
 });
 
 const fn expiring(args: usize, after: TimeOf, run: StraightHandler) -> Straight {
-    Straight { args, on: On::String { expiry: NewExpiry::After(after), act: Act::Run(run) } }
+    Straight::setting(args, NewExpiry::After(after), run)
 }
 
 fn time_of_set(args: &[Bytes]) -> Option<(Time, &Bytes)> {

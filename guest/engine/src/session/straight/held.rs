@@ -70,27 +70,28 @@ impl<'v> Held<'v> {
     /// What a record holds; `None` where the calls cannot go straight.
     #[inline]
     pub fn of(record: Option<&'v [u8]>, plan: &Plan<'_>, rules: ExpiryRules, now_ms: u64) -> Option<Self> {
-        let (mut expire_at_ms, mut stored, mut body) = (None, None, Body::Nothing);
+        let (mut stored_expire_at_ms, mut expire_at_ms, mut stored, mut body) = (None, None, None, Body::Nothing);
         if let Some(record) = record {
             let (at_ms, under) = records::read_head(record)?;
-            let is_gone = at_ms.is_some_and(|at_ms| rules.is_past(at_ms, now_ms));
-            if is_gone && plan.writes {
-                return None;
-            }
-            if !is_gone {
-                expire_at_ms = at_ms;
-                body = match under {
-                    Under::String(value) => {
-                        stored = Some(value);
-                        Body::String(Value::Bytes(value))
-                    }
-                    Under::Collection(head) => Body::Collection(head),
+            let has_expired = at_ms.is_some_and(|at_ms| rules.is_past(at_ms, now_ms));
+            if plan.writes || !has_expired {
+                stored_expire_at_ms = at_ms;
+                (stored, body) = match under {
+                    Under::String(value) => (Some(value), Body::String(Value::Bytes(value))),
+                    // The sweep would have its records to remove.
+                    Under::Collection(_) if has_expired => return None,
+                    Under::Collection(head) => (None, Body::Collection(head)),
                 };
+                if has_expired {
+                    body = Body::Nothing;
+                } else {
+                    expire_at_ms = at_ms;
+                }
             }
         }
         Some(Self {
             stored,
-            stored_expire_at_ms: expire_at_ms,
+            stored_expire_at_ms,
             expire_at_ms,
             kind: None,
             body,
@@ -153,7 +154,7 @@ impl<'v> Held<'v> {
         let ToDo { adds, removals, pushes_at, pops_at } = self.to_do;
         let stays = removals < self.head().map_or(0, |head| head.count);
         let are_apart = !(pops_at.head && (pops_at.tail || pushes_at.head) || pops_at.tail && pushes_at.tail);
-        removals == 0 || are_apart && (stays || adds == 0)
+        self.kind == Some(Kind::String) || removals == 0 || are_apart && (stays || adds == 0)
     }
 
     /// The index of the next element that is popped of the list that the store has; `None` where there is none.
@@ -182,9 +183,11 @@ impl<'v> Held<'v> {
         kind.map(|kind| Present { kind, expire_at_ms: self.expire_at_ms })
     }
 
-    /// Whether the store has an expiry for the key.
-    pub const fn has_stored_expiry(&self) -> bool {
-        self.stored_expire_at_ms.is_some()
+    /// Notes that a call has looked at it: what has expired, which the store still has, is removed then. Returns how many changes that is.
+    pub const fn look(&mut self) -> usize {
+        let is_removed = matches!(self.body, Body::Nothing) && self.stored_expire_at_ms.is_some() && !self.is_touched;
+        self.is_touched |= is_removed;
+        if is_removed { 2 } else { 0 }
     }
 
     /// How many bytes the string has that the store has, if it has one.
@@ -193,7 +196,7 @@ impl<'v> Held<'v> {
     }
 
     /// Whether nothing is left: a collection goes with its last member.
-    pub const fn is_gone(&self) -> bool {
+    pub const fn is_left_with_nothing(&self) -> bool {
         match &self.body {
             Body::Nothing => true,
             Body::String(_) => false,
@@ -203,7 +206,7 @@ impl<'v> Held<'v> {
 
     /// When what is left expires.
     pub fn left_expire_at_ms(&self) -> Option<u64> {
-        self.expire_at_ms.filter(|_| !self.is_gone())
+        self.expire_at_ms.filter(|_| !self.is_left_with_nothing())
     }
 
     /// Whether the record of the head is as the store has it.

@@ -3,7 +3,7 @@
 //! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: no call is taken back, and names are
 //! compared once, when the group is planned. Who shows a collection scans it: nothing in the group changes it, so that what the store has is what is shown.
 //!
-//! Where it is not as simple, because a key holds something else, or has expired, or may lose its last member and get another one, or
+//! Where it is not as simple, because a key holds something else, or a collection has expired, or may lose its last member and get another one, or
 //! ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events, the group runs as others do (`run.rs`), with the
 //! same outcome. All of that is known before the first command has run.
 
@@ -54,7 +54,7 @@ impl Engine {
             self.straight_rests = self.straight_rests.saturating_sub(1);
             return Ok(Attempt::NotStraight(None));
         }
-        let Some(mut plan) = Plan::of(last, jobs, &self.catalog) else { return Ok(Attempt::NotStraight(None)) };
+        let Some(mut plan) = Plan::of(last, jobs, &self.catalog, &mut self.removal_rests) else { return Ok(Attempt::NotStraight(None)) };
         let may_wait = !self.waiters.is_empty() || self.server.peers.may_wait();
         if plan.may_be_waited_for && may_wait {
             return Ok(Attempt::NotStraight(None));
@@ -95,6 +95,7 @@ impl Engine {
         let Some(parts) = parts else {
             // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments
             // and on what is changed beside it, and what tells of any key.
+            self.removal_rests = if plan.removes_strings { RESTS } else { 0 };
             self.straight_rests = if plan.has_removals || plan.has_shows || plan.has_any_keys { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
@@ -107,7 +108,7 @@ impl Engine {
         };
         let (base_ms, ranks) = (rules.base_ms(now_ms), layout.rank_records());
         let range = KeyRange::all();
-        let mut state = State { held, parts, pushed: Vec::new(), popped: 0, keyspaces, now_ms, base_ms, ranks, range };
+        let mut state = State { held, parts, pushed: Vec::new(), popped: 0, put_again: 0, keyspaces, now_ms, base_ms, ranks, range };
         let (ops, bytes) = state.run_all(&plan, &mut transaction, versions, server, done, reply)?;
         if plan.writes {
             transaction.expect_changes(ops, bytes);

@@ -40,6 +40,8 @@ pub struct Plan<'j> {
     pub has_elements: bool,
     /// Some of them take members or elements away.
     pub has_removals: bool,
+    /// Some of them take strings away.
+    pub removes_strings: bool,
     /// Some of them [show](Straight::shows) what the store has.
     pub has_shows: bool,
     /// Some of them show an element of a list.
@@ -83,25 +85,24 @@ impl<'j> Step<'j> {
             Some(Kind::Hash | Kind::List | Kind::Set) => 2,
             Some(Kind::SortedSet) => 3,
         };
+        records + self.most_expiry_ops(held)
+    }
+
+    /// How many of these are of the record of its expiry.
+    fn most_expiry_ops(&self, held: &Held<'_>) -> usize {
         let (gets, loses) = match self.straight.on {
             On::String { expiry: NewExpiry::After(_), .. } | On::Expire(_) => (true, true),
             On::String { expiry: NewExpiry::Never, .. } => (false, true),
             _ => (false, self.straight.removes()),
         };
-        records + usize::from(gets) + usize::from(loses && held.has_stored_expiry())
+        usize::from(gets) + usize::from(loses && held.stored_expire_at_ms.is_some())
     }
 
-    /// How many bytes these have, about: a sorted set's member is in three of its keys, and so is a key that expires.
+    /// How many bytes these have, about: a sorted set's member is in three of its keys, and the key in that of each expiry.
     pub fn most_bytes(&self, held: &Held<'_>) -> usize {
-        // What gets an expiry is put once more.
-        let (times, again) = match self.straight.on {
-            On::Expire(_) => (3, held.stored_bytes()),
-            On::String { expiry: NewExpiry::After(_) | NewExpiry::Never, .. } if held.has_stored_expiry() => (3, 0),
-            On::String { expiry: NewExpiry::After(_), .. } => (2, 0),
-            _ if matches!(self.straight.kind(), Some(Kind::SortedSet)) => (3, 0),
-            _ => (1, 0),
-        };
-        self.bytes.saturating_mul(times).saturating_add(again).saturating_add(MOST_AROUND * self.most_ops(held))
+        let times = if matches!(self.straight.kind(), Some(Kind::SortedSet)) { 3 } else { 1 };
+        let expiries = arg(&self.call.args, 1).len() * self.most_expiry_ops(held);
+        self.bytes.saturating_mul(times).saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
     }
 
     /// The field or the member that it names.
@@ -111,9 +112,10 @@ impl<'j> Step<'j> {
 }
 
 impl<'j> Plan<'j> {
-    /// The plan of jobs, which come behind the call `last`; `None` where one of them is no call that goes straight, or where they are run in a row.
+    /// The plan of jobs, which come behind the call `last`; `None` where one of them is no call that goes straight, where they are run in a row, and
+    /// where they remove strings while that rests for so many groups.
     #[inline(never)]
-    pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog) -> Option<Self> {
+    pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog, removal_rests: &mut u32) -> Option<Self> {
         let mut plan = Self {
             steps: Few::new(),
             keys: Few::new(),
@@ -124,6 +126,7 @@ impl<'j> Plan<'j> {
             has_members: false,
             has_elements: false,
             has_removals: false,
+            removes_strings: false,
             has_shows: false,
             shows_elements: false,
             has_any_keys: false,
@@ -139,7 +142,7 @@ impl<'j> Plan<'j> {
             // Most calls of a group are of one command.
             let Doing { straight, writes, .. } = match doing {
                 Some(doing) if std::ptr::eq(doing.command, call.command) && doing.straight.args == call.args.len() => doing,
-                _ => *doing.insert(plan.take_command(call)?),
+                _ => *doing.insert(plan.take_command(call, removal_rests)?),
             };
             let name = call.args.get(1).filter(|_| straight.is_meant_by(&call.args))?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
@@ -169,7 +172,7 @@ impl<'j> Plan<'j> {
 
     /// Notes what calls of a command do; `None` where that does not go straight.
     #[inline(never)]
-    fn take_command(&mut self, call: &Call) -> Option<Doing> {
+    fn take_command(&mut self, call: &Call, removal_rests: &mut u32) -> Option<Doing> {
         let Run::Data(_, Ways { straight, .. }) = &call.command.run else { return None };
         let straight = straight.iter().flatten().find(|straight| straight.args == call.args.len())?;
         // The arguments decide that of commands only that do not go straight.
@@ -180,6 +183,13 @@ impl<'j> Plan<'j> {
         self.has_members |= straight.name().is_some();
         self.has_elements |= matches!(straight.on, On::Pop(_) | On::Element);
         self.has_removals |= straight.removes();
+        if straight.removes() && kind == Some(Kind::String) {
+            self.removes_strings = true;
+            if *removal_rests > 0 {
+                *removal_rests -= 1;
+                return None;
+            }
+        }
         self.has_shows |= straight.shows();
         self.shows_elements |= matches!(straight.on, On::Element);
         self.has_any_keys |= kind.is_none();

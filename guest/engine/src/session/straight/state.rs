@@ -40,6 +40,8 @@ pub struct State<'v> {
     pub base_ms: u64,
     /// The records of trees that tell ranks.
     pub ranks: Option<&'v dyn RankRecords>,
+    /// How many bytes strings have that are put again as they are, with another expiry.
+    pub put_again: usize,
     /// What was asked for last of what is shown.
     pub range: KeyRange,
 }
@@ -67,7 +69,7 @@ impl<'v> State<'v> {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
                 match self.run(step, position, transaction, versions, server.settings.max_string_bytes, reply) {
-                    Ok(()) => {}
+                    Ok(()) => ops = ops.saturating_add(self.held.get_mut(position).map_or(0, Held::look)),
                     Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
                         reply.truncate(start);
@@ -80,11 +82,11 @@ impl<'v> State<'v> {
                 bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes(held)));
             }
             done.push(Done { product: Product::Reply(start..reply.len()), messages: Vec::new() });
-            if pending.is_exceeded_by(ops, bytes) {
+            if pending.is_exceeded_by(ops, bytes.saturating_add(self.put_again)) {
                 break;
             }
         }
-        Ok((ops, bytes))
+        Ok((ops, bytes.saturating_add(self.put_again)))
     }
 
     /// Runs a call. `position` is that of its key.
@@ -100,7 +102,7 @@ impl<'v> State<'v> {
         let args = step.call.args.as_slice();
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         match step.straight.on {
-            On::String { expiry, act } => {
+            On::String { expiry, act, .. } => {
                 let value = if let Body::String(value) = held.body { Some(value) } else { None };
                 let new = match act.on(args, value, reply)? {
                     Fate::Stays => return Ok(()),
@@ -163,6 +165,9 @@ impl<'v> State<'v> {
                 let at_ms = time.at_ms(last(args), self.base_ms, step.call.command.name)?;
                 let is_there = held.present().is_some();
                 if is_there {
+                    if held.is_as_stored() {
+                        self.put_again = self.put_again.saturating_add(held.stored_bytes());
+                    }
                     (held.expire_at_ms, held.is_touched) = (Some(at_ms), true);
                 }
                 reply.integer(i64::from(is_there));
@@ -213,7 +218,7 @@ impl<'v> State<'v> {
             if held.is_as_stored() {
                 continue;
             }
-            if held.is_gone() {
+            if held.is_left_with_nothing() {
                 transaction.delete_at_lock_key(heads, position)?;
                 continue;
             }
