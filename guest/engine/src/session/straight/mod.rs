@@ -95,7 +95,9 @@ impl Engine {
         let Some(parts) = parts else {
             // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments
             // and on what is changed beside it, and what tells of any key.
-            self.removal_rests = if plan.removes_strings { RESTS } else { 0 };
+            if plan.removes_strings {
+                self.removal_rests = RESTS;
+            }
             self.straight_rests = if plan.has_removals || plan.has_shows || plan.has_any_keys { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {

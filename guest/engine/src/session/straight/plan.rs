@@ -38,7 +38,7 @@ pub struct Plan<'j> {
     pub has_members: bool,
     /// Some of them take elements from lists, or show one.
     pub has_elements: bool,
-    /// Some of them take members or elements away.
+    /// Some of them take strings, members or elements away.
     pub has_removals: bool,
     /// Some of them take strings away.
     pub removes_strings: bool,
