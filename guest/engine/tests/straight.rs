@@ -256,7 +256,7 @@ proptest! {
         width in 1..128_usize,
     ) {
         // Not in rows: no two of one key come one behind the other.
-        let beside = |name: u32, score: u32| if name % 50 == 0 { "EXPIRE large 1000".to_owned() } else { format!("SET s{} {score}", name % 5) };
+        let beside = |name: u32, score: u32| if name.is_multiple_of(50) { "EXPIRE large 1000".to_owned() } else { format!("SET s{} {score}", name % 5) };
         let pair = |&(name, score): &(u32, u32)| [format!("ZADD large {score} {name}"), beside(name, score)];
         let commands: Vec<String> = names.iter().flat_map(pair).collect();
         let pipelines: Pipelines = commands.chunks(width).map(|pipeline| (pipeline.to_vec(), 0)).collect();
