@@ -151,7 +151,7 @@ pub struct Engine {
     memory: Option<Box<Memory>>,
     /// How many of the next groups are not to [go straight](straight).
     straight_rests: u32,
-    /// How many more groups that remove keys are not tried: what is under these is no string.
+    /// How many more groups that remove keys are not tried either, as what is under these mostly is no string.
     removal_rests: u32,
     /// What draws from large collections know of them.
     pub(crate) censuses: Censuses,

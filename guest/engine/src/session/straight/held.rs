@@ -104,9 +104,13 @@ impl<'v> Held<'v> {
     }
 
     /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it changes no tree of ranks and
-    /// nothing that has one, and what it shows is near.
+    /// nothing that has one, what it reads has not expired, and what it shows is near.
     /// What it will do is noted for [`Held::loses_simply`] and [`Held::shows_what_is_stored`].
     pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
+        // Whether those remove it that only read depends on what they are committed with.
+        if !step.writes && self.has_expired() {
+            return false;
+        }
         let Some(kind) = step.straight.kind() else {
             return !step.writes || self.head().is_none_or(|head| head.rank_levels == 0);
         };
@@ -183,11 +187,14 @@ impl<'v> Held<'v> {
         kind.map(|kind| Present { kind, expire_at_ms: self.expire_at_ms })
     }
 
-    /// Notes that a call has looked at it: what has expired, which the store still has, is removed then. Returns how many changes that is.
-    pub const fn look(&mut self) -> usize {
-        let is_removed = matches!(self.body, Body::Nothing) && self.stored_expire_at_ms.is_some() && !self.is_touched;
-        self.is_touched |= is_removed;
-        if is_removed { 2 } else { 0 }
+    /// Whether there is nothing, and the store has what has expired or is removed.
+    pub const fn has_expired(&self) -> bool {
+        matches!(self.body, Body::Nothing) && self.stored_expire_at_ms.is_some()
+    }
+
+    /// Notes that a call has looked at it: what has expired is removed then.
+    pub const fn look(&mut self) {
+        self.is_touched |= self.has_expired();
     }
 
     /// How many bytes the string has that the store has, if it has one.

@@ -3,9 +3,9 @@
 //! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: no call is taken back, and names are
 //! compared once, when the group is planned. Who shows a collection scans it: nothing in the group changes it, so that what the store has is what is shown.
 //!
-//! Where it is not as simple, because a key holds something else, or a collection has expired, or may lose its last member and get another one, or
-//! ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events, the group runs as others do (`run.rs`), with the
-//! same outcome. All of that is known before the first command has run.
+//! Where it is not as simple, because a key holds something else, or has expired where something is written, unless it was a string that all of them change,
+//! or may lose its last member and get another one, or ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events,
+//! the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
 
 mod held;
 mod plan;
@@ -21,6 +21,7 @@ use crate::few::Few;
 use crate::resp::reply::Reply;
 use crate::store::{KeyRange, Scope, StoreError};
 use crate::transaction::{Parked, Transaction};
+use held::Held;
 use plan::Plan;
 use reads::{Parts, are_straight, hold, read_heads, read_parts};
 use state::State;
@@ -94,11 +95,12 @@ impl Engine {
         }
         let Some(parts) = parts else {
             // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments
-            // and on what is changed beside it, and what tells of any key.
+            // and on what is changed beside it, and what tells of any key; and what has expired is gone soon.
             if plan.removes_strings {
                 self.removal_rests = RESTS;
             }
-            self.straight_rests = if plan.has_removals || plan.has_shows || plan.has_any_keys { 0 } else { RESTS };
+            let may_be_simpler = plan.has_removals || plan.has_shows || plan.has_any_keys || held.iter().any(Held::has_expired);
+            self.straight_rests = if may_be_simpler { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
                 self.memory = Some(transaction.commit_and_recycle()?);

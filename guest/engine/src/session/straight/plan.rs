@@ -95,7 +95,9 @@ impl<'j> Step<'j> {
             On::String { expiry: NewExpiry::Never, .. } => (false, true),
             _ => (false, self.straight.removes()),
         };
-        usize::from(gets) + usize::from(loses && held.stored_expire_at_ms.is_some())
+        // What has expired loses it to whatever is put in its place.
+        let had_one = held.stored_expire_at_ms.is_some();
+        usize::from(gets) + usize::from(had_one && (loses || held.expire_at_ms.is_none()))
     }
 
     /// How many bytes these have, about: a sorted set's member is in three of its keys, and the key in that of each expiry.

@@ -69,7 +69,7 @@ impl<'v> State<'v> {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
                 match self.run(step, position, transaction, versions, server.settings.max_string_bytes, reply) {
-                    Ok(()) => ops = ops.saturating_add(self.held.get_mut(position).map_or(0, Held::look)),
+                    Ok(()) => self.held.get_mut(position).into_iter().for_each(Held::look),
                     Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
                         reply.truncate(start);
