@@ -116,7 +116,7 @@ const READS: [&str; 36] = [
 ];
 
 /// Commands that do not, or that make it impossible for others.
-const OTHERS: [&str; 39] = [
+const OTHERS: [&str; 37] = [
     "SET s@ text NX GET",
     "SET s@ text PXAT 5",
     "SET s@ text KEEPTTL EX 1",
@@ -152,11 +152,12 @@ const OTHERS: [&str; 39] = [
     "LINDEX l@ 1",
     "SELECT 1",
     "SELECT 0",
-    "HELLO 3",
-    "HELLO 2",
     "SWAPDB 0 1",
     "FLUSHDB",
 ];
+
+/// In pipelines of their own: where somebody listens, they end a group, and what has expired is removed by who reads it only in a group that writes.
+const PROTOCOLS: [&str; 2] = ["HELLO 2", "HELLO 3"];
 
 /// How many keys of a kind there are.
 const KEYS: usize = 6;
@@ -178,6 +179,7 @@ fn strict(store: &MemoryStore) -> FaultStore<MemoryStore> {
 /// meanwhile; where `some_wait`, another one now and then waits for a list.
 fn run(pipelines: &Pipelines, limits: Limits, packed: usize, some_wait: bool, are_heard: bool) -> (Vec<(u64, String)>, MemoryStore) {
     let store = MemoryStore::with_limits(limits);
+    let is_split = limits.max_batch_ops != u64::MAX || limits.max_batch_bytes != u64::MAX;
     let mut client = Client::on_any_packing(Box::new(strict(&store)), packed);
     let mut told = Vec::new();
     let mut exchange = |client: &mut Client, connection: u64, input: String| {
@@ -204,6 +206,8 @@ fn run(pipelines: &Pipelines, limits: Limits, packed: usize, some_wait: bool, ar
         // Whether what belongs to the key has changed.
         exchange(&mut client, WATCHER, "MULTI\r\nPING\r\nEXEC\r\n".into());
         client.wait_ms(*wait_ms);
+        // Where groups are split depends on how they run, and on that which reads remove what has expired: so it is gone before.
+        while is_split && client.engine().sweep(1).unwrap().more {}
     }
     exchange(&mut client, WATCHER, "INFO errorstats\r\n".into());
     (told, store)
@@ -223,6 +227,7 @@ fn pipelines() -> impl Strategy<Value = Pipelines> {
         2 => prop::collection::vec(command(read()), 1..60).boxed(),
         2 => prop::collection::vec(command(beside_writes), 1..12).boxed(),
         1 => prop::collection::vec(command(mixed), 1..60).boxed(),
+        1 => prop::sample::select(PROTOCOLS.as_slice()).prop_map(|command| vec![command.to_owned()]).boxed(),
     ];
     prop::collection::vec((commands, 0..20_u64), 1..50)
 }
