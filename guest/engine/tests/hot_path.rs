@@ -78,7 +78,8 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
         b"$1\r\ne\r\n:1\r\n+set\r\n*2\r\n:1\r\n$1\r\n2\r\n:-1\r\n",
     );
     assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
-    // And what lets keys expire, also behind a DEL of what is no string, which has DELs rest alone: each has its head put and the record of its expiry, which another one takes the place of.
+    // And what lets keys expire, also behind a DEL of what is no string, which has DELs rest alone: each has its head put and the record of its expiry,
+    // in the place of the one before.
     let replies = b"+OK\r\n+OK\r\n:1\r\n:1\r\n+OK\r\n";
     let (cost, straight) =
         cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000", "SETEX s@ 90 v"], replies);

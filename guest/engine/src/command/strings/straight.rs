@@ -3,7 +3,6 @@
 use super::numbers;
 use crate::command::expiry::Time;
 use crate::command::options::integer;
-use crate::command::reply_value;
 use crate::command::straight::{self, Act, Fate, NewExpiry, Straight, StraightHandler, TimeOf, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
@@ -22,30 +21,25 @@ pub(super) const SETNX: Straight = Straight::on_string(3, Act::Run(straight::put
 /// Without options.
 pub(super) const SET: Straight = Straight::setting(3, NewExpiry::Never, set);
 /// With `EX` or `PX` alone. What `EXAT` and `PXAT` tell may be past.
-pub(super) const SET_EXPIRING: Straight = expiring(5, time_of_set, set);
-pub(super) const SETEX: Straight = expiring(4, |args| Some((Time::EX, arg(args, 2))), set_last);
-pub(super) const PSETEX: Straight = expiring(4, |args| Some((Time::PX, arg(args, 2))), set_last);
+pub(super) const SET_EXPIRING: Straight = setting_expiring(5, time_of_set, set);
+pub(super) const SETEX: Straight = setting_expiring(4, |args| Some((Time::EX, arg(args, 2))), set_last);
+pub(super) const PSETEX: Straight = setting_expiring(4, |args| Some((Time::PX, arg(args, 2))), set_last);
 pub(super) const GETSET: Straight = Straight::setting(3, NewExpiry::Never, |args, value, reply| {
-    show(value, reply);
+    Act::Show.on(args, value, reply)?;
     Ok(Fate::Becomes(Value::Bytes(last(args))))
 });
-pub(super) const GETDEL: Straight = Straight::removing_string(|_, value, reply| {
-    show(value, reply);
+pub(super) const GETDEL: Straight = Straight::removing_string(|args, value, reply| {
+    Act::Show.on(args, value, reply)?;
     Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
 });
 
-const fn expiring(args: usize, after: TimeOf, run: StraightHandler) -> Straight {
+const fn setting_expiring(args: usize, after: TimeOf, run: StraightHandler) -> Straight {
     Straight::setting(args, NewExpiry::After(after), run)
 }
 
 fn time_of_set(args: &[Bytes]) -> Option<(Time, &Bytes)> {
     let time = Time::from_word(arg(args, 3)).filter(|time| !time.absolute)?;
     Some((time, arg(args, 4)))
-}
-
-fn show(value: Option<Value<'_>>, reply: &mut Reply) {
-    let mut room = itoa::Buffer::new();
-    reply_value(reply, value.map(|value| value.bytes(&mut room)));
 }
 
 fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Fate<'a>> {
