@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 59] = [
+const STRAIGHT: [&str; 79] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -73,10 +73,30 @@ const STRAIGHT: [&str; 59] = [
     "GETDEL s@",
     "GETSET s@ text",
     "GETSET s@ 5",
+    "HSET h@ # v g x",
+    "HSET h@ a 1 b 2 a 3 d 4 e 5",
+    "HMSET h@ # v",
+    "HMSET h@ # v g x # w",
+    "HSET h@ # v g",
+    "HDEL h@ # g",
+    "HDEL h@ a b # a e",
+    "SADD m@ a b c d e",
+    "SADD m@ # a #",
+    "SREM m@ # a",
+    "SREM m@ a b c d e",
+    "ZADD z@ 1 # 2.5 a",
+    "ZADD z@ -inf a -0 b 3 a",
+    "ZADD z@ 1 # x a",
+    "ZREM z@ # a b",
+    "RPUSH l@ a b c d e f",
+    "LPUSH l@ # x",
+    "HMGET h@ # g none #",
+    "SMISMEMBER m@ # a",
+    "ZMSCORE z@ # a #",
 ];
 
 /// Those that only read: they may show collections, too, where nothing else in their group changes them.
-const READS: [&str; 36] = [
+const READS: [&str; 42] = [
     "GET s@",
     "STRLEN s@",
     "HGET h@ #",
@@ -113,10 +133,16 @@ const READS: [&str; 36] = [
     "TTL h@",
     "PTTL s@",
     "EXPIRETIME m@",
+    "HMGET h@ #",
+    "HMGET h@ # g # a",
+    "SMISMEMBER m@ #",
+    "SMISMEMBER m@ # a #",
+    "ZMSCORE z@ #",
+    "ZMSCORE z@ # a #",
 ];
 
 /// Commands that do not, or that make it impossible for others.
-const OTHERS: [&str; 37] = [
+const OTHERS: [&str; 35] = [
     "SET s@ text NX GET",
     "SET s@ text PXAT 5",
     "SET s@ text KEEPTTL EX 1",
@@ -128,10 +154,10 @@ const OTHERS: [&str; 37] = [
     "PEXPIRE l@ -5",
     "PERSIST h@",
     "HPEXPIRE h@ 5 FIELDS 1 #",
-    "HSET h@ # v g x",
-    "HDEL h@ # g",
+    "ZADD z@ XX CH 1 # 2 a",
+    "ZADD z@ GT 1 # 2 a",
+    "HINCRBYFLOAT h@ # 1",
     "PEXPIREAT m@ 100",
-    "HSET h@ a 1 b 2 c 3 d 4 e 5",
     "DEL s@ h@",
     "DEL h@",
     "UNLINK m@ z@",
@@ -139,8 +165,6 @@ const OTHERS: [&str; 37] = [
     "RENAME s@ h@",
     "LPOP l@ 2",
     "APPEND s@ more",
-    "RPUSH l@ a b c d e f",
-    "SADD m@ a b c d e",
     "MSET s@ 1 l@ 2",
     "HGETALL h@",
     "ZRANGE z@ 0 -1 WITHSCORES",

@@ -29,7 +29,11 @@ const PAIRS: Parts = Parts::Names { first: 2, last: -2, step: 2 };
 
 /// The rows of this file.
 pub const COMMANDS: &[Command] = &[
-    Group::Hash.row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel).naming(Parts::REST).straight(straight::HDEL),
+    Group::Hash
+        .row("hdel", -3, FAST_REMOVAL, "2.0.0", "Removes fields.", hdel)
+        .naming(Parts::REST)
+        .straight(straight::HDEL)
+        .or_straight(straight::HDEL_OF_SEVERAL),
     Group::Hash
         .row("hexists", 3, FAST_READ, "2.0.0", "Tells whether a field exists.", hexists)
         .naming(Parts::SECOND)
@@ -45,14 +49,18 @@ pub const COMMANDS: &[Command] = &[
         .naming(Parts::SECOND),
     Group::Hash.row("hkeys", 2, READ, "2.0.0", "Returns all fields.", hkeys).straight(straight::HKEYS),
     Group::Hash.row("hlen", 2, FAST_READ, "2.0.0", "Returns how many fields a hash has.", hlen).straight(straight::HLEN),
-    Group::Hash.row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget).naming(Parts::REST),
-    Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset).naming(PAIRS),
+    Group::Hash
+        .row("hmget", -3, FAST_READ, "2.0.0", "Returns the values of several fields.", hmget)
+        .naming(Parts::REST)
+        .straight(straight::HMGET),
+    Group::Hash.row("hmset", -4, FAST_WRITE, "2.0.0", "Sets several fields.", hmset).naming(PAIRS).straight(straight::HMSET),
     Group::Hash.row("hrandfield", -2, READ, "6.2.0", "Returns fields drawn at random.", hrandfield),
     Group::Hash.row("hscan", -3, READ, "2.8.0", "Iterates over fields and values in steps.", hscan),
     Group::Hash
         .row("hset", -4, FAST_WRITE, "2.0.0", "Sets fields, and returns how many are new.", hset)
         .naming(PAIRS)
-        .straight(straight::HSET),
+        .straight(straight::HSET)
+        .or_straight(straight::HSET_OF_SEVERAL),
     Group::Hash
         .row("hsetnx", 4, FAST_WRITE, "2.0.0", "Sets a field that does not exist.", hsetnx)
         .naming(Parts::SECOND)

@@ -112,7 +112,7 @@ impl Command {
         }
     }
 
-    /// The same, with another number of arguments.
+    /// The same, with other numbers of arguments.
     #[must_use]
     pub const fn or_straight(self, other: Straight) -> Self {
         match self.run {
@@ -329,7 +329,7 @@ pub struct Ways {
     /// Where it comes several times in a row for one key, with no events to tell in between and nobody who waits, on layouts that
     /// [take rows](crate::layout::Layout::takes_rows).
     pub row: Option<RowHandler>,
-    /// Groups of such calls may [go straight](straight), those with as many arguments as one of these says.
+    /// Groups of such calls may [go straight](straight), those with as many arguments as one of these [takes](Straight::takes).
     pub straight: [Option<Straight>; 2],
 }
 

@@ -1,5 +1,5 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
-//! of a list. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
+//! of a list; or at several of one collection, one after the other. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
 //! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, where
 //! nothing else in the group changes it, commands that show one, all of it, a range or a rank; in groups that only read also an element.
 
@@ -18,8 +18,10 @@ use bytes::Bytes;
 /// A command that may go straight.
 #[derive(Clone, Copy)]
 pub struct Straight {
-    /// How many arguments such a call has, the name included: with others it does something else.
+    /// How many arguments such a call has, the name included, at least: with others it does something else.
     pub args: usize,
+    /// How many more each further member or element takes; 0 where there is none.
+    pub further: usize,
     /// What it looks at.
     pub on: On,
 }
@@ -47,7 +49,22 @@ pub enum On {
         /// What it does.
         act: Act,
     },
-    /// An end of the list under the key: it puts its last argument there, and replies how many elements there are.
+    /// Fields or members of the collection under the key, one after the other.
+    Members {
+        /// The kind of the collection.
+        kind: Kind,
+        /// Which argument among [those of each](Straight::parts) is its name.
+        name: usize,
+        /// It adds none, and may take some away.
+        removes: bool,
+        /// What it does with each, told the arguments of that alone.
+        act: Act,
+        /// Whether it goes straight with these arguments of one; `None`: with any.
+        is_meant: Option<fn(part: &[Bytes]) -> bool>,
+        /// What it replies.
+        replies: Replies,
+    },
+    /// An end of the list under the key: it puts elements there, and replies how many there are then.
     Push(End),
     /// An end of the list under the key: it takes an element from there, and replies it.
     Pop(End),
@@ -117,6 +134,17 @@ impl Act {
     }
 }
 
+/// What a command replies that does something with each of several members.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Replies {
+    /// How many there were not before, or are not any more.
+    Changed,
+    /// OK.
+    Ok,
+    /// An array of what is told of each.
+    Each,
+}
+
 /// What becomes of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate<'a> {
@@ -136,6 +164,9 @@ pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>
 pub type ShowHandler =
     fn(args: &[Bytes], collection: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply) -> Result<()>;
 
+/// Where the arguments of members and elements begin, behind the command and the key.
+const FIRST_PART: usize = 2;
+
 /// What is under a key.
 #[derive(Clone, Copy)]
 pub struct Present {
@@ -152,49 +183,89 @@ impl Straight {
     /// A command on a string that keeps its expiry.
     #[must_use]
     pub const fn on_string(args: usize, act: Act) -> Self {
-        Self { args, on: On::String { expiry: NewExpiry::Same, removes: false, act } }
+        Self::fixed(args, On::String { expiry: NewExpiry::Same, removes: false, act })
     }
 
     /// A command on a string that puts another one, or the first.
     #[must_use]
     pub const fn setting(args: usize, expiry: NewExpiry, run: StraightHandler) -> Self {
-        Self { args, on: On::String { expiry, removes: false, act: Act::Run(run) } }
+        Self::fixed(args, On::String { expiry, removes: false, act: Act::Run(run) })
     }
 
     /// A command on a string that takes it away.
     #[must_use]
     pub const fn removing_string(run: StraightHandler) -> Self {
-        Self { args: 2, on: On::String { expiry: NewExpiry::Never, removes: true, act: Act::Run(run) } }
+        Self::fixed(2, On::String { expiry: NewExpiry::Never, removes: true, act: Act::Run(run) })
     }
 
     /// A command on a member. `name`: which argument that is.
     #[must_use]
     pub const fn on_member(args: usize, kind: Kind, name: usize, act: Act) -> Self {
-        Self { args, on: On::Member { kind, name, removes: false, act } }
+        Self::fixed(args, On::Member { kind, name, removes: false, act })
+    }
+
+    /// A command on several members, `least` or more, each with so many arguments, the last of which is its name.
+    #[must_use]
+    pub const fn on_members(least: usize, each: usize, kind: Kind, act: Act, replies: Replies) -> Self {
+        Self::on_parts(least, each, On::Members { kind, name: each - 1, removes: false, act, is_meant: None, replies })
+    }
+
+    /// The same, each with a value behind its name.
+    #[must_use]
+    pub const fn on_pairs(least: usize, kind: Kind, act: Act, replies: Replies) -> Self {
+        Self::on_parts(least, 2, On::Members { kind, name: 0, removes: false, act, is_meant: None, replies })
+    }
+
+    /// What goes straight only where each of its members is meant so.
+    #[must_use]
+    pub const fn where_meant(self, is_meant: fn(&[Bytes]) -> bool) -> Self {
+        match self.on {
+            On::Members { kind, name, removes, act, replies, .. } => {
+                Self { on: On::Members { kind, name, removes, act, is_meant: Some(is_meant), replies }, ..self }
+            }
+            _ => self,
+        }
     }
 
     /// A command that takes a member away, its last argument, and replies whether it has.
     #[must_use]
     pub const fn removing(kind: Kind) -> Self {
-        Self { args: 3, on: On::Member { kind, name: 2, removes: true, act: Act::Run(remove) } }
+        Self::fixed(3, On::Member { kind, name: 2, removes: true, act: Act::Run(remove) })
     }
 
-    /// A command that puts one element at an end of a list.
+    /// A command that takes several members away, and replies how many.
+    #[must_use]
+    pub const fn removing_several(kind: Kind) -> Self {
+        let (act, replies) = (Act::Run(|_, value, _| Ok(removed(value))), Replies::Changed);
+        Self::on_parts(2, 1, On::Members { kind, name: 0, removes: true, act, is_meant: None, replies })
+    }
+
+    /// A command that puts elements at an end of a list.
     #[must_use]
     pub const fn pushing_at(end: End) -> Self {
-        Self { args: 3, on: On::Push(end) }
+        Self::on_parts(1, 1, On::Push(end))
+    }
+
+    /// With so many arguments.
+    const fn fixed(args: usize, on: On) -> Self {
+        Self { args, further: 0, on }
+    }
+
+    /// On so many members or elements at least, with so many arguments each.
+    const fn on_parts(least: usize, each: usize, on: On) -> Self {
+        Self { args: FIRST_PART + least * each, further: each, on }
     }
 
     /// A command that takes one element from an end of a list.
     #[must_use]
     pub const fn popping_from(end: End) -> Self {
-        Self { args: 2, on: On::Pop(end) }
+        Self::fixed(2, On::Pop(end))
     }
 
     /// A command that replies how large a collection is.
     #[must_use]
     pub const fn counting(kind: Kind) -> Self {
-        Self { args: 2, on: On::Count(kind) }
+        Self::fixed(2, On::Count(kind))
     }
 
     /// A command that shows a collection, or a range whose beginning is known.
@@ -206,34 +277,60 @@ impl Straight {
     /// The same, where it is near for some arguments only.
     #[must_use]
     pub const fn showing_near(args: usize, kind: Kind, is_near: fn(&[Bytes], &Head) -> bool, show: ShowHandler) -> Self {
-        Self { args, on: On::Shown { kind, is_near, show } }
+        Self::fixed(args, On::Shown { kind, is_near, show })
     }
 
     /// A command that tells of a key.
     #[must_use]
     pub const fn telling(tell: KeyHandler) -> Self {
-        Self { args: 2, on: On::Key(tell) }
+        Self::fixed(2, On::Key(tell))
     }
 
     /// A command that lets a key expire.
     #[must_use]
     pub const fn expiring(after: Time) -> Self {
-        Self { args: 3, on: On::Expire(after) }
+        Self::fixed(3, On::Expire(after))
     }
 
     /// A command that replies an element of a list.
     #[must_use]
     pub const fn element() -> Self {
-        Self { args: 3, on: On::Element }
+        Self::fixed(3, On::Element)
     }
 
     /// A command that replies a rank, the lowest score being the first `Forward`.
     #[must_use]
     pub const fn ranking(direction: Direction) -> Self {
-        Self { args: 3, on: On::Rank(direction) }
+        Self::fixed(3, On::Rank(direction))
     }
 
-    /// Which argument is the name of a field or a member.
+    /// Whether a call may have so many arguments.
+    #[inline]
+    #[must_use]
+    pub const fn takes(&self, args: usize) -> bool {
+        args == self.args || self.further > 0 && args > self.args && (args - self.args).is_multiple_of(self.further)
+    }
+
+    /// How many members or elements a call with these arguments names.
+    #[inline]
+    #[must_use]
+    pub const fn count(&self, args: &[Bytes]) -> usize {
+        if self.further == 0 { 1 } else { args.len().saturating_sub(FIRST_PART) / self.further }
+    }
+
+    /// The arguments of each of them, where they may be several.
+    pub fn parts<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a [Bytes]> + use<'a> {
+        args.get(FIRST_PART..).unwrap_or_default().chunks_exact(self.further.max(1))
+    }
+
+    /// The names of the members that a call names, where these may be several.
+    pub fn names<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
+        let name = if let On::Members { name, .. } = self.on { Some(name) } else { None };
+        let parts = name.map(|name| self.parts(args).map(move |part| arg(part, name)));
+        parts.into_iter().flatten()
+    }
+
+    /// Which argument is the name of a field or a member, where it is one.
     #[must_use]
     pub const fn name(&self) -> Option<usize> {
         match self.on {
@@ -248,6 +345,7 @@ impl Straight {
     pub fn is_meant_by(&self, args: &[Bytes]) -> bool {
         match self.on {
             On::String { expiry: NewExpiry::After(time), .. } => time(args).is_some(),
+            On::Members { is_meant: Some(is_meant), .. } => self.parts(args).all(is_meant),
             // A time that is past removes the key.
             On::Expire(_) => parse_i64(last(args)).is_none_or(|time| time > 0),
             _ => true,
@@ -264,7 +362,10 @@ impl Straight {
     /// Whether it takes a string, members or elements away, and adds none.
     #[must_use]
     pub const fn removes(&self) -> bool {
-        matches!(self.on, On::String { removes: true, .. } | On::Member { removes: true, .. } | On::Pop(_))
+        matches!(
+            self.on,
+            On::String { removes: true, .. } | On::Member { removes: true, .. } | On::Members { removes: true, .. } | On::Pop(_)
+        )
     }
 
     /// The kind of what is under the key; `None`: any.
@@ -272,7 +373,7 @@ impl Straight {
     pub const fn kind(&self) -> Option<Kind> {
         match self.on {
             On::String { .. } => Some(Kind::String),
-            On::Member { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => Some(kind),
+            On::Member { kind, .. } | On::Members { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => Some(kind),
             On::Push(_) | On::Pop(_) | On::Element => Some(Kind::List),
             On::Rank(_) => Some(Kind::SortedSet),
             On::Key(_) | On::Expire(_) => None,
@@ -296,7 +397,17 @@ pub(super) fn put_new<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &m
 /// Takes the value away, and replies whether there was one (HDEL, SREM, ZREM, DEL).
 pub(super) fn remove<'a>(_: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(value.is_some()));
-    Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
+    Ok(removed(value))
+}
+
+/// What becomes of a value that is taken away, if there is one.
+pub(super) const fn removed<'a>(value: Option<Value<'_>>) -> Fate<'a> {
+    if value.is_some() { Fate::Goes } else { Fate::Stays }
+}
+
+/// Puts the last argument, and replies nothing.
+pub(super) fn put_last<'a>(args: &'a [Bytes], _: Option<Value<'_>>, _: &mut Reply) -> Result<Fate<'a>> {
+    Ok(Fate::Becomes(Value::Bytes(last(args))))
 }
 
 /// The last argument of a call: what it puts, if it puts any.

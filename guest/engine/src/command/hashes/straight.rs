@@ -1,8 +1,8 @@
-//! The commands on one field, or on all, that [go straight](crate::command::straight).
+//! The commands on one field, on several, or on all, that [go straight](crate::command::straight).
 
 use super::{Shown, show};
 use crate::command::options::integer;
-use crate::command::straight::{self, Act, Fate, Straight, last};
+use crate::command::straight::{self, Act, Fate, Replies, Straight, last};
 use crate::error::Result;
 use crate::layout::Kind;
 use crate::layout::straight::{CollectionReader, Head, Value};
@@ -15,10 +15,14 @@ pub(super) const HEXISTS: Straight = on_field(3, Act::Tell);
 pub(super) const HSTRLEN: Straight = on_field(3, Act::Run(straight::value_length));
 /// Of one field.
 pub(super) const HSET: Straight = on_field(4, Act::Run(hset));
+pub(super) const HSET_OF_SEVERAL: Straight = Straight::on_pairs(2, Kind::Hash, Act::Run(straight::put_last), Replies::Changed);
+pub(super) const HMSET: Straight = Straight::on_pairs(1, Kind::Hash, Act::Run(straight::put_last), Replies::Ok);
+pub(super) const HMGET: Straight = Straight::on_members(1, 1, Kind::Hash, Act::Show, Replies::Each);
 pub(super) const HSETNX: Straight = on_field(4, Act::Run(straight::put_new));
 pub(super) const HINCRBY: Straight = on_field(4, Act::Run(hincrby));
 /// Of one field.
 pub(super) const HDEL: Straight = Straight::removing(Kind::Hash);
+pub(super) const HDEL_OF_SEVERAL: Straight = Straight::removing_several(Kind::Hash);
 pub(super) const HLEN: Straight = Straight::counting(Kind::Hash);
 pub(super) const HGETALL: Straight = Straight::showing(2, Kind::Hash, |_, hash, reader, reply| fields(hash, reader, reply, Shown::Both));
 pub(super) const HKEYS: Straight = Straight::showing(2, Kind::Hash, |_, hash, reader, reply| fields(hash, reader, reply, Shown::Names));
@@ -30,7 +34,7 @@ const fn on_field(args: usize, act: Act) -> Straight {
 
 fn hset<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.integer(i64::from(value.is_none()));
-    Ok(Fate::Becomes(Value::Bytes(last(args))))
+    straight::put_last(args, value, reply)
 }
 
 fn hincrby<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {

@@ -33,7 +33,8 @@ pub const COMMANDS: &[Command] = &[
         .row("sadd", -3, WRITE.and(Flags::FAST), "1.0.0", "Adds members, and returns how many are new.", sadd)
         .naming(Parts::REST)
         .with_keys(ONE)
-        .straight(straight::SADD),
+        .straight(straight::SADD)
+        .or_straight(straight::SADD_OF_SEVERAL),
     Group::Set.row("scard", 2, FAST_READ, "1.0.0", "Returns how many members a set has.", scard).with_keys(ONE).straight(straight::SCARD),
     Group::Set.row("sdiff", -2, READ, "1.0.0", "Returns the members of the first set that no other has.", algebra::sdiff).with_keys(ALL),
     Group::Set.row("sdiffstore", -3, WRITE, "1.0.0", "Stores the difference of sets.", algebra::sdiffstore).with_keys(ALL),
@@ -51,11 +52,17 @@ pub const COMMANDS: &[Command] = &[
     Group::Set
         .row("smismember", -3, FAST_READ, "6.2.0", "Tells which of several members a set has.", smismember)
         .naming(Parts::REST)
-        .with_keys(ONE),
+        .with_keys(ONE)
+        .straight(straight::SMISMEMBER),
     Group::Set.row("smove", 4, FAST_REMOVAL, "1.0.0", "Moves a member from one set to another.", smove).with_keys(TWO),
     Group::Set.row("spop", -2, FAST_REMOVAL, "1.0.0", "Removes members drawn at random and returns them.", random::spop).with_keys(ONE),
     Group::Set.row("srandmember", -2, READ, "1.0.0", "Returns members drawn at random.", random::srandmember).with_keys(ONE),
-    Group::Set.row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem).naming(Parts::REST).with_keys(ONE).straight(straight::SREM),
+    Group::Set
+        .row("srem", -3, FAST_REMOVAL, "1.0.0", "Removes members.", srem)
+        .naming(Parts::REST)
+        .with_keys(ONE)
+        .straight(straight::SREM)
+        .or_straight(straight::SREM_OF_SEVERAL),
     Group::Set.row("sscan", -3, READ, "2.8.0", "Iterates over members in steps.", sscan).with_keys(ONE),
     Group::Set.row("sunion", -2, READ, "1.0.0", "Returns the members that any set has.", algebra::sunion).with_keys(ALL),
     Group::Set.row("sunionstore", -3, WRITE, "1.0.0", "Stores the union of sets.", algebra::sunionstore).with_keys(ALL),

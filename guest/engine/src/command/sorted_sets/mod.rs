@@ -47,7 +47,8 @@ pub const COMMANDS: &[Command] = &[
         .row("zadd", -4, FAST_WRITE, "1.2.0", "Adds members, or changes their scores.", adding::zadd)
         .naming(PAIRS)
         .in_rows(adding::zadd_row)
-        .straight(straight::ZADD),
+        .straight(straight::ZADD)
+        .or_straight(straight::ZADD_OF_SEVERAL),
     Group::SortedSet
         .row("zcard", 2, FAST_READ, "1.2.0", "Returns how many members a sorted set has.", members::zcard)
         .straight(straight::ZCARD),
@@ -79,7 +80,10 @@ pub const COMMANDS: &[Command] = &[
             popping::zmpop,
         )
         .with_keys(KEYS),
-    Group::SortedSet.row("zmscore", -3, FAST_READ, "6.2.0", "Returns the scores of several members.", members::zmscore).naming(Parts::REST),
+    Group::SortedSet
+        .row("zmscore", -3, FAST_READ, "6.2.0", "Returns the scores of several members.", members::zmscore)
+        .naming(Parts::REST)
+        .straight(straight::ZMSCORE),
     Group::SortedSet.row(
         "zpopmax",
         -2,
@@ -102,7 +106,11 @@ pub const COMMANDS: &[Command] = &[
         .row("zrank", -3, FAST_READ, "2.0.0", "Returns the rank of a member, from the lowest score.", members::zrank)
         .naming(Parts::SECOND)
         .straight(Straight::ranking(Direction::Forward)),
-    Group::SortedSet.row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem).naming(Parts::REST).straight(straight::ZREM),
+    Group::SortedSet
+        .row("zrem", -3, FAST_REMOVAL, "1.2.0", "Removes members.", members::zrem)
+        .naming(Parts::REST)
+        .straight(straight::ZREM)
+        .or_straight(straight::ZREM_OF_SEVERAL),
     Group::SortedSet.row("zremrangebylex", 4, REMOVAL, "2.8.9", "Removes the members between two in byte order.", ranges::zremrangebylex),
     Group::SortedSet.row("zremrangebyrank", 4, REMOVAL, "2.0.0", "Removes the members with ranks in a range.", ranges::zremrangebyrank),
     Group::SortedSet.row("zremrangebyscore", 4, REMOVAL, "1.2.0", "Removes the members with scores in a range.", ranges::zremrangebyscore),

@@ -130,12 +130,12 @@ impl<'v> Held<'v> {
         let is_taken = is_right && *self.kind.get_or_insert(kind) == kind;
         self.is_shown |= step.straight.shows();
         if step.writes {
-            let calls = u64::try_from(plan.calls).unwrap_or(u64::MAX);
-            let may_get_a_tree = !step.straight.removes() && count.saturating_add(calls) > MEMBERS_BEFORE_A_TREE;
+            let named = u64::try_from(plan.named).unwrap_or(u64::MAX);
+            let may_get_a_tree = !step.straight.removes() && count.saturating_add(named) > MEMBERS_BEFORE_A_TREE;
             if kind == Kind::SortedSet && (rank_levels > 0 || may_get_a_tree) {
                 return false;
             }
-            let times = u64::try_from(step.times).unwrap_or(u64::MAX);
+            let times = u64::try_from(step.times.saturating_mul(step.parts())).unwrap_or(u64::MAX);
             let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
             *sum = sum.saturating_add(times);
             match step.straight.on {
@@ -195,6 +195,22 @@ impl<'v> Held<'v> {
     /// Notes that a call has looked at it: what has expired is removed then.
     pub const fn look(&mut self) {
         self.is_touched |= self.has_expired();
+    }
+
+    /// Leaves a member of the collection as a call has it.
+    #[inline]
+    pub fn leave(&mut self, part: &mut Part<'v>, fate: Fate<'v>, kind: Kind, versions: &mut Versions) -> Result<()> {
+        let new = match fate {
+            Fate::Stays => return Ok(()),
+            Fate::Becomes(new) => Some(new),
+            Fate::Goes => None,
+        };
+        let head = self.head_or_new(kind, versions)?;
+        let count = head.count.saturating_add(u64::from(new.is_some())).saturating_sub(u64::from(part.value.is_some()));
+        let is_other = std::mem::replace(&mut head.count, count) != count;
+        self.has_other_head |= is_other;
+        (part.value, self.is_touched) = (new, true);
+        Ok(())
     }
 
     /// How many bytes the string has that the store has, if it has one.

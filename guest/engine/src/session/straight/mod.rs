@@ -95,11 +95,13 @@ impl Engine {
         }
         let Some(parts) = parts else {
             // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments
-            // and on what is changed beside it, and what tells of any key; and what has expired is gone soon.
+            // and on what is changed beside it, and what names several members, which may make a set large; and what tells of any key; and what has
+            // expired is gone soon.
             if plan.removes_strings {
                 self.removal_rests = RESTS;
             }
-            let may_be_simpler = plan.has_removals || plan.has_shows || plan.has_any_keys || held.iter().any(Held::has_expired);
+            let may_be_simpler =
+                plan.has_removals || plan.has_shows || plan.has_any_keys || plan.names_several() || held.iter().any(Held::has_expired);
             self.straight_rests = if may_be_simpler { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {

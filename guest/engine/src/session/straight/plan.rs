@@ -22,13 +22,20 @@ const MOST_AROUND: usize = 64;
 /// Longer names do not go straight: what they are told apart by is looked for among [few](Distinct), all of which may have to be compared.
 const MOST_NAME_BYTES: usize = 1024;
 
+/// So many members and elements a group names at most that goes straight: see [`Distinct`] for what names may cost that somebody chooses.
+const MOST_PARTS: usize = 4096;
+
 /// The calls of a group, and their keys.
 pub struct Plan<'j> {
     pub steps: Few<Step<'j>>,
     /// The keys that they name, each once where they only read: the space, and the name.
     keys: Few<Key<'j>>,
-    /// How many calls they are.
-    pub calls: usize,
+    /// How many members or elements they name in all, each call at least one.
+    pub named: usize,
+    /// How many members or elements the steps name.
+    parts: usize,
+    /// The numbers of the members of those steps that may name several.
+    pub several: Vec<usize>,
     pub writes: bool,
     /// They may make lists or sorted sets, which others may wait for.
     pub may_be_waited_for: bool,
@@ -62,7 +69,8 @@ pub struct Step<'j> {
     pub key: usize,
     /// How many bytes its arguments have.
     bytes: usize,
-    /// The number of the member that it names, or of the element that it shows, once these are known; any for a call that does neither.
+    /// The number of the member that it names, or of the element that it shows, once these are known; any for a call that does neither. Where it may name
+    /// several members, where their numbers begin among [those](Plan::several).
     pub part: usize,
 }
 
@@ -80,12 +88,12 @@ type Key<'j> = (u32, &'j [u8]);
 impl<'j> Step<'j> {
     /// How many changes each of its calls makes to what is held, at most.
     pub fn most_ops(&self, held: &Held<'_>) -> usize {
-        let records = match self.straight.kind() {
-            None | Some(Kind::String) => 1,
-            Some(Kind::Hash | Kind::List | Kind::Set) => 2,
-            Some(Kind::SortedSet) => 3,
+        let of_each = match self.straight.kind() {
+            None | Some(Kind::String) => 0,
+            Some(Kind::Hash | Kind::List | Kind::Set) => 1,
+            Some(Kind::SortedSet) => 2,
         };
-        records + self.most_expiry_ops(held)
+        1 + self.parts() * of_each + self.most_expiry_ops(held)
     }
 
     /// How many of these are of the record of its expiry.
@@ -107,7 +115,12 @@ impl<'j> Step<'j> {
         self.bytes.saturating_mul(times).saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
     }
 
-    /// The field or the member that it names.
+    /// How many members or elements each of its calls names.
+    pub fn parts(&self) -> usize {
+        self.straight.count(&self.call.args)
+    }
+
+    /// The field or the member that it names, where it is one.
     pub fn name(&self) -> Option<&'j [u8]> {
         self.straight.name().map(|name| arg(&self.call.args, name).as_ref())
     }
@@ -121,7 +134,9 @@ impl<'j> Plan<'j> {
         let mut plan = Self {
             steps: Few::new(),
             keys: Few::new(),
-            calls: 0,
+            named: 0,
+            parts: 0,
+            several: Vec::new(),
             writes: false,
             may_be_waited_for: false,
             has_collections: false,
@@ -143,13 +158,16 @@ impl<'j> Plan<'j> {
             let (call, times) = (call_of(job, last)?, job.times());
             // Most calls of a group are of one command.
             let Doing { straight, writes, .. } = match doing {
-                Some(doing) if std::ptr::eq(doing.command, call.command) && doing.straight.args == call.args.len() => doing,
+                Some(doing) if std::ptr::eq(doing.command, call.command) && doing.straight.takes(call.args.len()) => doing,
                 _ => *doing.insert(plan.take_command(call, removal_rests)?),
             };
             let name = call.args.get(1).filter(|_| straight.is_meant_by(&call.args))?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             let member = straight.name().map_or(0, |name| arg(&call.args, name).len());
-            if name.len().max(member) > MOST_NAME_BYTES {
+            let longest = straight.names(&call.args).map(Bytes::len).fold(name.len().max(member), usize::max);
+            let parts = straight.count(&call.args);
+            plan.parts += parts;
+            if longest > MOST_NAME_BYTES || plan.parts > MOST_PARTS {
                 return None;
             }
             if plan.steps.is_empty() {
@@ -157,7 +175,7 @@ impl<'j> Plan<'j> {
                 plan.keys.reserve_exact(jobs.len());
             }
             last = Some(call);
-            plan.calls += times;
+            plan.named = plan.named.saturating_add(times.saturating_mul(parts));
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
             plan.longest = plan.longest.max(bytes);
             if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
@@ -176,13 +194,13 @@ impl<'j> Plan<'j> {
     #[inline(never)]
     fn take_command(&mut self, call: &Call, removal_rests: &mut u32) -> Option<Doing> {
         let Run::Data(_, Ways { straight, .. }) = &call.command.run else { return None };
-        let straight = straight.iter().flatten().find(|straight| straight.args == call.args.len())?;
+        let straight = straight.iter().flatten().find(|straight| straight.takes(call.args.len()))?;
         // The arguments decide that of commands only that do not go straight.
         let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
         self.writes |= writes;
         self.may_be_waited_for |= writes && !straight.removes() && matches!(kind, Some(Kind::List | Kind::SortedSet));
         self.has_collections |= kind.is_some_and(|kind| kind != Kind::String);
-        self.has_members |= straight.name().is_some();
+        self.has_members |= straight.name().is_some() || matches!(straight.on, On::Members { .. });
         self.has_elements |= matches!(straight.on, On::Pop(_) | On::Element);
         self.has_removals |= straight.removes();
         if straight.removes() && kind == Some(Kind::String) {
@@ -244,6 +262,11 @@ impl<'j> Plan<'j> {
         ends(self.places().map(|place| place.len()))
     }
 
+    /// Whether some of them name more than one member or element.
+    pub fn names_several(&self) -> bool {
+        self.parts > self.steps.len()
+    }
+
     /// Whether a store surely takes each record that these calls put, as far as their arguments tell: what gets an expiry was taken without one.
     pub fn fits(&self, limits: &Limits) -> bool {
         let most = u64::try_from(self.longest + MOST_AROUND).unwrap_or(u64::MAX);
@@ -284,11 +307,14 @@ impl<'j> Plan<'j> {
     /// The members that the calls name, each once; tells the calls their numbers.
     #[inline(never)]
     pub fn find_members(&mut self, transaction: &Transaction<'_>) -> Few<Member<'j>> {
-        let mut members = Distinct::with_capacity(self.steps.len());
+        let mut members = Distinct::with_capacity(self.parts);
         for step in &mut self.steps {
+            let position = u32::try_from(position(self.writes, step.key, transaction)).unwrap_or(u32::MAX);
             if let Some(name) = step.name() {
-                let position = position(self.writes, step.key, transaction);
-                step.part = members.position_of(u32::try_from(position).unwrap_or(u32::MAX), name);
+                step.part = members.position_of(position, name);
+            } else if let On::Members { .. } = step.straight.on {
+                step.part = self.several.len();
+                self.several.extend(step.straight.names(&step.call.args).map(|name| members.position_of(position, name)));
             }
         }
         members.into_list()

@@ -5,7 +5,7 @@ use super::plan::{ElementAt, Member, Plan, Step};
 use super::reads::Parts;
 use crate::command::options::integer;
 use crate::command::reply_value;
-use crate::command::straight::{Fate, NewExpiry, On, last};
+use crate::command::straight::{Fate, NewExpiry, On, Replies, last};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::few::Few;
@@ -68,7 +68,7 @@ impl<'v> State<'v> {
             for _ in 0..step.times {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
-                match self.run(step, position, transaction, versions, server.settings.max_string_bytes, reply) {
+                match self.run(step, position, &plan.several, transaction, versions, server.settings.max_string_bytes, reply) {
                     Ok(()) => self.held.get_mut(position).into_iter().for_each(Held::look),
                     Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
@@ -89,11 +89,13 @@ impl<'v> State<'v> {
         Ok((ops, bytes.saturating_add(self.put_again)))
     }
 
-    /// Runs a call. `position` is that of its key.
+    /// Runs a call. `position` is that of its key, `several` the numbers of the members of calls that may name several.
+    #[allow(clippy::too_many_arguments, reason = "what a call looks at, and where what comes of it goes")]
     fn run(
         &mut self,
         step: &Step<'v>,
         position: usize,
+        several: &[usize],
         transaction: &mut Transaction<'_>,
         versions: &mut Versions,
         max_string_bytes: usize,
@@ -127,24 +129,25 @@ impl<'v> State<'v> {
             }
             On::Member { kind, act, .. } => {
                 let Some(part) = self.parts.members.get_mut(step.part) else { return Err(StoreError::ReadOnly.into()) };
-                let new = match act.on(args, part.value, reply)? {
-                    Fate::Stays => return Ok(()),
-                    Fate::Becomes(new) => Some(new),
-                    Fate::Goes => None,
-                };
-                let head = held.head_or_new(kind, versions)?;
-                let count = head.count.saturating_add(u64::from(new.is_some())).saturating_sub(u64::from(part.value.is_some()));
-                let is_other = std::mem::replace(&mut head.count, count) != count;
-                held.has_other_head |= is_other;
-                (part.value, held.is_touched) = (new, true);
+                let fate = act.on(args, part.value, reply)?;
+                return held.leave(part, fate, kind, versions);
+            }
+            On::Members { .. } => {
+                let numbers = several.get(step.part..).unwrap_or_default();
+                return self.run_members(step, position, numbers, versions, reply);
             }
             On::Push(end) => {
                 let head = held.head_or_new(Kind::List, versions)?;
-                let (index, first) = pushed(head.first, head.count, end)?;
-                (head.first, head.count) = (first, head.count.saturating_add(1));
-                reply.length(head.count);
+                let (mut first, mut count, before) = (head.first, head.count, self.pushed.len());
+                let position = u32::try_from(position).unwrap_or(u32::MAX);
+                for element in args.iter().skip(2) {
+                    let (index, new_first) = pushed(first, count, end).inspect_err(|_| self.pushed.truncate(before))?;
+                    (first, count) = (new_first, count.saturating_add(1));
+                    self.pushed.push((position, index, element));
+                }
+                (head.first, head.count) = (first, count);
+                reply.length(count);
                 (held.is_touched, held.has_other_head) = (true, true);
-                self.pushed.push((u32::try_from(position).unwrap_or(u32::MAX), index, last(args)));
             }
             On::Pop(end) => {
                 let Some(head) = held.head_mut().filter(|head| head.count > 0) else {
@@ -196,6 +199,37 @@ impl<'v> State<'v> {
                 let Self { keyspaces, now_ms, ref mut range, .. } = *self;
                 return show(args, held.head(), &mut CollectionReader { transaction, keyspaces, now_ms, range }, reply);
             }
+        }
+        Ok(())
+    }
+
+    /// Runs a call that may name several members, which have these numbers, and more may follow.
+    #[inline(never)]
+    fn run_members(
+        &mut self,
+        step: &Step<'v>,
+        position: usize,
+        numbers: &[usize],
+        versions: &mut Versions,
+        reply: &mut Reply,
+    ) -> Result<()> {
+        let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
+        let On::Members { kind, act, replies, .. } = step.straight.on else { return Ok(()) };
+        if replies == Replies::Each {
+            reply.array(step.parts());
+        }
+        let mut changed = 0;
+        for (args, &number) in step.straight.parts(&step.call.args).zip(numbers) {
+            let Some(part) = self.parts.members.get_mut(number) else { return Err(StoreError::ReadOnly.into()) };
+            let was_there = part.value.is_some();
+            let fate = act.on(args, part.value, reply)?;
+            held.leave(part, fate, kind, versions)?;
+            changed += u64::from(part.value.is_some() != was_there);
+        }
+        match replies {
+            Replies::Changed => reply.length(changed),
+            Replies::Ok => reply.ok(),
+            Replies::Each => {}
         }
         Ok(())
     }
