@@ -87,6 +87,14 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
     let (_, otherwise) =
         cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000 XX", "SETEX s@ 90 v"], replies);
     assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
+    // And what names several strings, fields and members: each of them is read once and put once.
+    let replies = b"+OK\r\n$-1\r\n:1\r\n:2\r\n*2\r\n$1\r\n1\r\n$1\r\n3\r\n";
+    let (cost, straight) =
+        cost_of_group(["MSET s@ v t@ w", "SET t@ v NX EX 100", "HSET h@ g 3 i 4", "SADD m@ a c d", "HMGET h@ f g"], replies);
+    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (4, 10, 8, 0));
+    let (_, otherwise) =
+        cost_of_group(["MSET s@ v t@ w", "SET t@ v NX EXAT 9", "HSET h@ g 3 i 4", "SADD m@ a c d", "HMGET h@ f g"], replies);
+    assert!(straight <= 24 && otherwise > 24, "{straight} and {otherwise} allocations");
 }
 
 /// As [`cost`], of a group of requests to keys whose names end in `@`.

@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 79] = [
+const STRAIGHT: [&str; 99] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -93,6 +93,26 @@ const STRAIGHT: [&str; 79] = [
     "HMGET h@ # g none #",
     "SMISMEMBER m@ # a",
     "ZMSCORE z@ # a #",
+    "SET s@ text NX",
+    "SET s@ 12 XX",
+    "SET s@ text KEEPTTL",
+    "SET s@ text GET",
+    "SET s@ text NX GET",
+    "SET s@ text XX GET KEEPTTL",
+    "SET s@ text NX EX 100",
+    "SET s@ text PX 9 NX",
+    "SET s@ text px 7 xx get",
+    "SET s@ text NX EX 0",
+    "SET s@ text NX XX",
+    "SET s@ text EX 9223372036854775",
+    "PERSIST s@",
+    "PERSIST h@",
+    "PERSIST z@",
+    "MSET s@ 1",
+    "MSET s@ text s0 2 s@ 3",
+    "MSET s@ text s1",
+    "DEL s@ s2",
+    "UNLINK s3 s@ s3",
 ];
 
 /// Those that only read: they may show collections, too, where nothing else in their group changes them.
@@ -143,8 +163,9 @@ const READS: [&str; 42] = [
 
 /// Commands that do not, or that make it impossible for others.
 const OTHERS: [&str; 35] = [
-    "SET s@ text NX GET",
     "SET s@ text PXAT 5",
+    "SET s@ text VX 12",
+    "GETEX s@ EX 100",
     "SET s@ text KEEPTTL EX 1",
     "SET h@ text EX 1",
     "SET h@ text",
@@ -152,7 +173,6 @@ const OTHERS: [&str; 35] = [
     "EXPIRE h@ 0",
     "EXPIRE z@ 100 NX",
     "PEXPIRE l@ -5",
-    "PERSIST h@",
     "HPEXPIRE h@ 5 FIELDS 1 #",
     "ZADD z@ XX CH 1 # 2 a",
     "ZADD z@ GT 1 # 2 a",
@@ -286,7 +306,11 @@ proptest! {
     ) {
         // Not in rows: no two of one key come one behind the other.
         let beside = |name: u32, score: u32| if name.is_multiple_of(50) { "EXPIRE large 1000".to_owned() } else { format!("SET s{} {score}", name % 5) };
-        let pair = |&(name, score): &(u32, u32)| [format!("ZADD large {score} {name}"), beside(name, score)];
+        let add = |name: u32, score: u32| match name % 3 {
+            0 => format!("ZADD large {score} {name} {name} more{name} 1 more{score}"),
+            _ => format!("ZADD large {score} {name}"),
+        };
+        let pair = |&(name, score): &(u32, u32)| [add(name, score), beside(name, score)];
         let commands: Vec<String> = names.iter().flat_map(pair).collect();
         let pipelines: Pipelines = commands.chunks(width).map(|pipeline| (pipeline.to_vec(), 0)).collect();
         let [straight, otherwise] = [false, true].map(|are_heard| run(&pipelines, Limits::NONE, 0, false, are_heard));
@@ -349,6 +373,40 @@ fn a_command_that_comes_with_other_arguments_than_before_does_what_these_say() {
     ] {
         is_the_same(&before, &pipeline, Limits::NONE);
     }
+}
+
+#[test]
+fn several_members_elements_and_strings_are_as_otherwise_however_many_and_long_they_are() {
+    let before = ["HSET h a 1 b 2", "SADD m a b", "ZADD z 1 a", "RPUSH l a", "SET x 1 EX 100", "SET y 2"];
+    let many = |of: &str| (0..5000).map(|number| of.replace('#', &number.to_string())).collect::<String>();
+    let long = "n".repeat(2000);
+    let few = Limits { max_batch_ops: 20, ..Limits::NONE };
+    for limits in [Limits::NONE, few] {
+        is_the_same(&before, &["HSET h a 3 c 4 a 5", "HLEN h", "HMGET h a b c d", "HDEL h a d a", "HLEN h"], limits);
+        is_the_same(&before, &["HDEL h a b", "HSET y f 1 g 2", "HMGET y f", "HMGET none f g"], limits);
+        is_the_same(&before, &["SADD m a c c", "SMISMEMBER m c d", "SREM m a b c", "SMISMEMBER m a b", "SCARD m"], limits);
+        is_the_same(&before, &["ZADD z 2 a 3 b 4 b", "ZMSCORE z a b c", "ZADD z 5 c x d", "ZREM z a b", "ZCARD z"], limits);
+        is_the_same(&before, &["RPUSH l b c", "LPUSH l d e", "LLEN l", "RPUSH x a b", "RPUSH new a b"], limits);
+        is_the_same(&before, &["MSET x 2 y 3 x 4", "GET x", "TTL x", "DEL x y x", "MSET x 5 z 6", "DEL x none"], limits);
+        is_the_same(&before, &["MSET x 2 y", "DEL y z", "MSET h 1 y 2", "GET y"], limits);
+    }
+    for pipeline in [
+        [format!("HSET h{}", many(" # v")), "GET y".into(), "HLEN h".into()],
+        [format!("HMGET h{}", many(" #")), "GET y".into(), "HLEN h".into()],
+        [format!("ZADD z{}", many(" # m#")), "SET y 1".into(), "ZADD z 1 a 2 b".into()],
+        [format!("HSET h {long} 1 c 2"), "GET y".into(), format!("HMGET h {long} c")],
+        [format!("MSET {long} 1 y 2"), "GET y".into(), format!("DEL {long} y")],
+    ] {
+        is_the_same(&before, &pipeline.each_ref().map(String::as_str), Limits::NONE);
+    }
+}
+
+#[test]
+fn a_string_that_is_too_long_keeps_all_of_an_mset_from_being_put() {
+    let mut client = Client::on(&MemoryStore::new());
+    client.run("CONFIG SET proto-max-bulk-len 1048576\r\nSET a 1");
+    let told = client.run(&format!("MSET a 2 b {} c 3\r\nEXISTS a b c\r\nGET a", "x".repeat((1 << 20) + 1)));
+    assert!(told.ends_with(":1 $1 1") && told.starts_with('-'), "{told}");
 }
 
 #[test]

@@ -20,8 +20,10 @@ use bytes::Bytes;
 pub struct Straight {
     /// How many arguments such a call has, the name included, at least: with others it does something else.
     pub args: usize,
-    /// How many more each further member or element takes; 0 where there is none.
-    pub further: usize,
+    /// How many arguments are in front of those of members, elements and keys that may be several.
+    front: usize,
+    /// How many each of these has, or by how many there may be more; 0 where there are no others.
+    each: usize,
     /// What it looks at.
     pub on: On,
 }
@@ -37,6 +39,15 @@ pub enum On {
         removes: bool,
         /// What it does.
         act: Act,
+    },
+    /// The strings under several keys, one after the other: what it puts there never expires.
+    Strings {
+        /// It puts none, and may take some away.
+        removes: bool,
+        /// What it does with each, told the arguments of that alone, the key among them.
+        act: Act,
+        /// What it replies.
+        replies: Replies,
     },
     /// A field or a member of the collection under the key.
     Member {
@@ -74,6 +85,8 @@ pub enum On {
     Key(KeyHandler),
     /// Whatever is under the key: it expires after the time that the second argument tells, and the reply is whether there is anything.
     Expire(Time),
+    /// Whatever is under the key: it does not expire any more, and the reply is whether it would have.
+    Persist,
     /// The list under the key: it replies the element at the position that its last argument tells. Only in groups that do not write.
     Element,
     /// The sorted set under the key: it replies the rank of a member, its last argument, counted in that direction. Only where the group does not change it.
@@ -96,12 +109,33 @@ pub enum NewExpiry {
     Same,
     /// Never.
     Never,
-    /// After the time that its arguments tell; `None`: they say something else, and the call does not go straight.
-    After(TimeOf),
+    /// As its arguments tell; `None`: they say something else, and the call does not go straight.
+    Told(fn(args: &[Bytes]) -> Option<Expires<'_>>),
 }
 
-/// Which time to live the arguments of a call tell: the unit, and the number.
-pub type TimeOf = fn(args: &[Bytes]) -> Option<(Time, &Bytes)>;
+/// When a string expires that a call puts.
+#[derive(Clone, Copy)]
+pub enum Expires<'a> {
+    /// When the one in whose place it is would have.
+    AsBefore,
+    /// Never.
+    Never,
+    /// After a time to live, of that many.
+    After(Time, &'a [u8]),
+}
+
+impl NewExpiry {
+    /// What it is in a call with these arguments.
+    #[inline]
+    #[must_use]
+    pub fn of(self, args: &[Bytes]) -> Option<Expires<'_>> {
+        match self {
+            Self::Same => Some(Expires::AsBefore),
+            Self::Never => Some(Expires::Never),
+            Self::Told(tell) => tell(args),
+        }
+    }
+}
 
 /// What a command does with a value.
 #[derive(Clone, Copy)]
@@ -134,7 +168,7 @@ impl Act {
     }
 }
 
-/// What a command replies that does something with each of several members.
+/// What a command replies that does something with each of several members or keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Replies {
     /// How many there were not before, or are not any more.
@@ -143,6 +177,17 @@ pub enum Replies {
     Ok,
     /// An array of what is told of each.
     Each,
+}
+
+impl Replies {
+    /// Appends what is replied behind all of them, so many of which have changed.
+    pub fn finish(self, changed: u64, reply: &mut Reply) {
+        match self {
+            Self::Changed => reply.length(changed),
+            Self::Ok => reply.ok(),
+            Self::Each => {}
+        }
+    }
 }
 
 /// What becomes of a value.
@@ -163,9 +208,6 @@ pub type StraightHandler = for<'a> fn(args: &'a [Bytes], value: Option<Value<'_>
 /// Appends the reply of a call with these arguments that shows this collection, `None` where there is none. After an error what was appended does not count.
 pub type ShowHandler =
     fn(args: &[Bytes], collection: Option<&Head>, reader: &mut CollectionReader<'_, '_>, reply: &mut Reply) -> Result<()>;
-
-/// Where the arguments of members and elements begin, behind the command and the key.
-const FIRST_PART: usize = 2;
 
 /// What is under a key.
 #[derive(Clone, Copy)]
@@ -202,6 +244,12 @@ impl Straight {
     #[must_use]
     pub const fn on_member(args: usize, kind: Kind, name: usize, act: Act) -> Self {
         Self::fixed(args, On::Member { kind, name, removes: false, act })
+    }
+
+    /// A command that puts strings under several keys, or takes them away: the act tells which. With so many arguments for each.
+    #[must_use]
+    pub const fn on_strings(least: usize, each: usize, removes: bool, act: Act, replies: Replies) -> Self {
+        Self { args: 1 + least * each, front: 1, each, on: On::Strings { removes, act, replies } }
     }
 
     /// A command on several members, `least` or more, each with so many arguments, the last of which is its name.
@@ -248,12 +296,12 @@ impl Straight {
 
     /// With so many arguments.
     const fn fixed(args: usize, on: On) -> Self {
-        Self { args, further: 0, on }
+        Self { args, front: args, each: 0, on }
     }
 
     /// On so many members or elements at least, with so many arguments each.
     const fn on_parts(least: usize, each: usize, on: On) -> Self {
-        Self { args: FIRST_PART + least * each, further: each, on }
+        Self { args: 2 + least * each, front: 2, each, on }
     }
 
     /// A command that takes one element from an end of a list.
@@ -286,6 +334,18 @@ impl Straight {
         Self::fixed(2, On::Key(tell))
     }
 
+    /// A command on a string with options behind its arguments.
+    #[must_use]
+    pub const fn with_options(self) -> Self {
+        Self { each: 1, ..self }
+    }
+
+    /// A command that has a key never expire.
+    #[must_use]
+    pub const fn persisting() -> Self {
+        Self::fixed(2, On::Persist)
+    }
+
     /// A command that lets a key expire.
     #[must_use]
     pub const fn expiring(after: Time) -> Self {
@@ -308,24 +368,31 @@ impl Straight {
     #[inline]
     #[must_use]
     pub const fn takes(&self, args: usize) -> bool {
-        args == self.args || self.further > 0 && args > self.args && (args - self.args).is_multiple_of(self.further)
+        args == self.args || self.each > 0 && args > self.args && (args - self.args).is_multiple_of(self.each)
     }
 
-    /// How many members or elements a call with these arguments names.
+    /// How many members, elements or keys a call with these arguments names.
     #[inline]
     #[must_use]
     pub const fn count(&self, args: &[Bytes]) -> usize {
-        if self.further == 0 { 1 } else { args.len().saturating_sub(FIRST_PART) / self.further }
+        match self.on {
+            On::Members { .. } | On::Push(_) | On::Strings { .. } => args.len().saturating_sub(self.front) / self.each,
+            _ => 1,
+        }
     }
 
     /// The arguments of each of them, where they may be several.
     pub fn parts<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a [Bytes]> + use<'a> {
-        args.get(FIRST_PART..).unwrap_or_default().chunks_exact(self.further.max(1))
+        args.get(self.front..).unwrap_or_default().chunks_exact(self.each.max(1))
     }
 
-    /// The names of the members that a call names, where these may be several.
+    /// The names of the members or keys that a call names, where these may be several.
     pub fn names<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a Bytes> + use<'a> {
-        let name = if let On::Members { name, .. } = self.on { Some(name) } else { None };
+        let name = match self.on {
+            On::Members { name, .. } => Some(name),
+            On::Strings { .. } => Some(0),
+            _ => None,
+        };
         let parts = name.map(|name| self.parts(args).map(move |part| arg(part, name)));
         parts.into_iter().flatten()
     }
@@ -344,7 +411,7 @@ impl Straight {
     #[must_use]
     pub fn is_meant_by(&self, args: &[Bytes]) -> bool {
         match self.on {
-            On::String { expiry: NewExpiry::After(time), .. } => time(args).is_some(),
+            On::String { expiry, .. } => expiry.of(args).is_some(),
             On::Members { is_meant: Some(is_meant), .. } => self.parts(args).all(is_meant),
             // A time that is past removes the key.
             On::Expire(_) => parse_i64(last(args)).is_none_or(|time| time > 0),
@@ -362,21 +429,22 @@ impl Straight {
     /// Whether it takes a string, members or elements away, and adds none.
     #[must_use]
     pub const fn removes(&self) -> bool {
-        matches!(
-            self.on,
-            On::String { removes: true, .. } | On::Member { removes: true, .. } | On::Members { removes: true, .. } | On::Pop(_)
-        )
+        match self.on {
+            On::String { removes, .. } | On::Strings { removes, .. } | On::Member { removes, .. } | On::Members { removes, .. } => removes,
+            On::Pop(_) => true,
+            _ => false,
+        }
     }
 
     /// The kind of what is under the key; `None`: any.
     #[must_use]
     pub const fn kind(&self) -> Option<Kind> {
         match self.on {
-            On::String { .. } => Some(Kind::String),
+            On::String { .. } | On::Strings { .. } => Some(Kind::String),
             On::Member { kind, .. } | On::Members { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => Some(kind),
             On::Push(_) | On::Pop(_) | On::Element => Some(Kind::List),
             On::Rank(_) => Some(Kind::SortedSet),
-            On::Key(_) | On::Expire(_) => None,
+            On::Key(_) | On::Expire(_) | On::Persist => None,
         }
     }
 }

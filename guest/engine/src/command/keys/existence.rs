@@ -3,7 +3,7 @@
 use crate::command::flags::Flags;
 use crate::command::keyspec::KeySpec;
 use crate::command::parts::Parts;
-use crate::command::straight::{self, Straight};
+use crate::command::straight::{self, Act, Replies, Straight};
 use crate::command::{Command, Context, Group, Run};
 use crate::error::Result;
 use crate::layout::Kind;
@@ -23,7 +23,8 @@ pub const COMMANDS: &[Command] = &[
         subcommands: &[],
         run: Run::data(remove),
     }
-    .straight(REMOVE),
+    .straight(REMOVE)
+    .or_straight(REMOVE_SEVERAL),
     Command {
         name: "exists",
         arity: -2,
@@ -75,7 +76,8 @@ pub const COMMANDS: &[Command] = &[
         subcommands: &[],
         run: Run::data(remove),
     }
-    .straight(REMOVE),
+    .straight(REMOVE)
+    .or_straight(REMOVE_SEVERAL),
 ];
 
 fn remove(context: &mut Context, reply: &mut Reply) -> Result<()> {
@@ -112,5 +114,7 @@ fn reply_kind(reply: &mut Reply, kind: Option<Kind>) {
 
 /// Of one key, where that is a string, or nothing is there.
 const REMOVE: Straight = Straight::removing_string(straight::remove);
+/// The same of several.
+const REMOVE_SEVERAL: Straight = Straight::on_strings(2, 1, true, Act::Run(|_, value, _| Ok(straight::removed(value))), Replies::Changed);
 /// Of one key.
 const EXISTS: Straight = Straight::telling(|present, _, reply| reply.integer(i64::from(present.is_some())));

@@ -64,7 +64,8 @@ pub const COMMANDS: &[Command] = &[
         summary: "Takes a key's expiry away.",
         subcommands: &[],
         run: Run::data(persist),
-    },
+    }
+    .straight(Straight::persisting()),
     Command {
         name: "pexpire",
         arity: -3,

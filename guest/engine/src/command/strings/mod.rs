@@ -39,7 +39,10 @@ pub const COMMANDS: &[Command] = &[
         .row("lcs", -3, Flags::READONLY, "7.0.0", "Finds the longest common subsequence of two strings.", lcs::lcs)
         .with_keys(TWO_KEYS),
     Group::String.row("mget", -2, FAST_READ, "1.0.0", "Returns the string values of keys.", multiple::mget).with_keys(KeySpec::ALL),
-    Group::String.row("mset", -3, UPDATE, "1.0.1", "Sets the string values of keys.", multiple::mset).with_keys(PAIRS),
+    Group::String
+        .row("mset", -3, UPDATE, "1.0.1", "Sets the string values of keys.", multiple::mset)
+        .with_keys(PAIRS)
+        .straight(straight::MSET),
     Group::String
         .row("msetnx", -3, UPDATE, "1.0.1", "Sets the string values of keys if none of them is there.", multiple::msetnx)
         .with_keys(PAIRS),
@@ -49,7 +52,7 @@ pub const COMMANDS: &[Command] = &[
     Group::String
         .row("set", -3, UPDATE, "1.0.0", "Sets the string value of a key.", set::set)
         .straight(straight::SET)
-        .or_straight(straight::SET_EXPIRING),
+        .or_straight(straight::SET_WITH_OPTIONS),
     Group::String
         .row("setex", 4, UPDATE, "2.0.0", "Sets the string value of a key with an expiry in seconds.", set::setex)
         .straight(straight::SETEX),

@@ -11,16 +11,16 @@ use crate::types::strings::{self, Condition, Expiry};
 use bytes::Bytes;
 
 /// What SET is told behind the value.
-struct Options<'a> {
-    condition: Condition,
-    get: bool,
-    expiry: ExpiryOption<'a>,
+pub(super) struct Options<'a> {
+    pub condition: Condition,
+    pub get: bool,
+    pub expiry: ExpiryOption<'a>,
     /// The value to compare with: an option of Pika.
-    expected: Option<&'a Bytes>,
+    pub expected: Option<&'a Bytes>,
 }
 
 impl<'a> Options<'a> {
-    fn parse(args: &'a [Bytes]) -> Result<Self> {
+    pub fn parse(args: &'a [Bytes]) -> Result<Self> {
         let mut options = Self { condition: Condition::Always, get: false, expiry: ExpiryOption::None, expected: None };
         let mut words = args.iter().skip(3);
         while let Some(word) = words.next() {

@@ -1,14 +1,20 @@
 //! The commands on one string that [go straight](crate::command::straight).
 
 use super::numbers;
-use crate::command::expiry::Time;
+use super::set::Options;
+use crate::command::expiry::{ExpiryOption, Time};
 use crate::command::options::integer;
-use crate::command::straight::{self, Act, Fate, NewExpiry, Straight, StraightHandler, TimeOf, arg, last};
+use crate::command::straight::{self, Act, Expires, Fate, NewExpiry, Replies, Straight, arg, last};
 use crate::error::Result;
 use crate::layout::straight::Value;
+use crate::number::parse_i64;
 use crate::resp::reply::Reply;
-use crate::types::strings;
+use crate::types::strings::{self, Condition};
 use bytes::Bytes;
+use std::ops::RangeInclusive;
+
+/// Times to live that come to a time that fits 64 bits, in seconds and in milliseconds, whenever that is for thousands of years.
+const TIMES_TO_LIVE: RangeInclusive<i64> = 1..=i64::MAX / 2000;
 
 pub(super) const GET: Straight = Straight::on_string(2, Act::Show);
 pub(super) const STRLEN: Straight = Straight::on_string(2, Act::Run(straight::value_length));
@@ -20,10 +26,11 @@ pub(super) const DECRBY: Straight =
 pub(super) const SETNX: Straight = Straight::on_string(3, Act::Run(straight::put_new));
 /// Without options.
 pub(super) const SET: Straight = Straight::setting(3, NewExpiry::Never, set);
-/// With `EX` or `PX` alone. What `EXAT` and `PXAT` tell may be past.
-pub(super) const SET_EXPIRING: Straight = setting_expiring(5, time_of_set, set);
-pub(super) const SETEX: Straight = setting_expiring(4, |args| Some((Time::EX, arg(args, 2))), set_last);
-pub(super) const PSETEX: Straight = setting_expiring(4, |args| Some((Time::PX, arg(args, 2))), set_last);
+/// What `EXAT` and `PXAT` tell may be past, and does not go straight.
+pub(super) const SET_WITH_OPTIONS: Straight = Straight::setting(4, NewExpiry::Told(expiry_of_set), set_with_options).with_options();
+pub(super) const SETEX: Straight = Straight::setting(4, NewExpiry::Told(|args| Some(Expires::After(Time::EX, arg(args, 2)))), set_last);
+pub(super) const PSETEX: Straight = Straight::setting(4, NewExpiry::Told(|args| Some(Expires::After(Time::PX, arg(args, 2)))), set_last);
+pub(super) const MSET: Straight = Straight::on_strings(1, 2, false, Act::Run(straight::put_last), Replies::Ok);
 pub(super) const GETSET: Straight = Straight::setting(3, NewExpiry::Never, |args, value, reply| {
     Act::Show.on(args, value, reply)?;
     Ok(Fate::Becomes(Value::Bytes(last(args))))
@@ -33,13 +40,17 @@ pub(super) const GETDEL: Straight = Straight::removing_string(|args, value, repl
     Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
 });
 
-const fn setting_expiring(args: usize, after: TimeOf, run: StraightHandler) -> Straight {
-    Straight::setting(args, NewExpiry::After(after), run)
-}
-
-fn time_of_set(args: &[Bytes]) -> Option<(Time, &Bytes)> {
-    let time = Time::from_word(arg(args, 3)).filter(|time| !time.absolute)?;
-    Some((time, arg(args, 4)))
+fn expiry_of_set(args: &[Bytes]) -> Option<Expires<'_>> {
+    let options = Options::parse(args).ok().filter(|options| options.expected.is_none())?;
+    match options.expiry {
+        ExpiryOption::None => Some(Expires::Never),
+        ExpiryOption::Word => Some(Expires::AsBefore),
+        // What is no time is an error, also where nothing is set.
+        ExpiryOption::Time(time, number) if !time.absolute && parse_i64(number).is_some_and(|number| TIMES_TO_LIVE.contains(&number)) => {
+            Some(Expires::After(time, number))
+        }
+        ExpiryOption::Time(..) => None,
+    }
 }
 
 fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Result<Fate<'a>> {
@@ -52,6 +63,23 @@ fn add<'a>(value: Option<Value<'_>>, increment: i64, reply: &mut Reply) -> Resul
 fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.ok();
     Ok(Fate::Becomes(Value::Bytes(arg(args, 2))))
+}
+
+fn set_with_options<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+    let Options { condition, get, .. } = Options::parse(args)?;
+    let is_set = match condition {
+        Condition::Always => true,
+        Condition::IfAbsent => value.is_none(),
+        Condition::IfPresent => value.is_some(),
+    };
+    if get {
+        Act::Show.on(args, value, reply)?;
+    } else if is_set {
+        reply.ok();
+    } else {
+        reply.null();
+    }
+    Ok(if is_set { Fate::Becomes(Value::Bytes(arg(args, 2))) } else { Fate::Stays })
 }
 
 fn set_last<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {

@@ -197,6 +197,16 @@ impl<'v> Held<'v> {
         self.is_touched |= self.has_expired();
     }
 
+    /// Leaves that string under the key, or none.
+    #[inline]
+    pub const fn become_string(&mut self, new: Option<Value<'v>>, expire_at_ms: Option<u64>) {
+        self.body = match new {
+            Some(new) => Body::String(new),
+            None => Body::Nothing,
+        };
+        (self.expire_at_ms, self.is_touched) = (expire_at_ms, true);
+    }
+
     /// Leaves a member of the collection as a call has it.
     #[inline]
     pub fn leave(&mut self, part: &mut Part<'v>, fate: Fate<'v>, kind: Kind, versions: &mut Versions) -> Result<()> {

@@ -30,9 +30,9 @@ pub struct Plan<'j> {
     pub steps: Few<Step<'j>>,
     /// The keys that they name, each once where they only read: the space, and the name.
     keys: Few<Key<'j>>,
-    /// How many members or elements they name in all, each call at least one.
+    /// How many members, elements or keys they name in all, each call at least one.
     pub named: usize,
-    /// How many members or elements the steps name.
+    /// How many of them the steps name.
     parts: usize,
     /// The numbers of the members of those steps that may name several.
     pub several: Vec<usize>,
@@ -65,7 +65,7 @@ pub struct Step<'j> {
     pub straight: &'static Straight,
     pub times: usize,
     pub writes: bool,
-    /// Which of the keys it names.
+    /// Which of the keys it names, or the first of [several](Step::keys).
     pub key: usize,
     /// How many bytes its arguments have.
     bytes: usize,
@@ -88,19 +88,21 @@ type Key<'j> = (u32, &'j [u8]);
 impl<'j> Step<'j> {
     /// How many changes each of its calls makes to what is held, at most.
     pub fn most_ops(&self, held: &Held<'_>) -> usize {
-        let of_each = match self.straight.kind() {
-            None | Some(Kind::String) => 0,
-            Some(Kind::Hash | Kind::List | Kind::Set) => 1,
-            Some(Kind::SortedSet) => 2,
+        let records = match (self.straight.on, self.straight.kind()) {
+            // Each may lose an expiry.
+            (On::Strings { .. }, _) => return 2 * self.parts(),
+            (_, None | Some(Kind::String)) => 1,
+            (_, Some(Kind::Hash | Kind::List | Kind::Set)) => 1 + self.parts(),
+            (_, Some(Kind::SortedSet)) => 1 + 2 * self.parts(),
         };
-        1 + self.parts() * of_each + self.most_expiry_ops(held)
+        records + self.most_expiry_ops(held)
     }
 
     /// How many of these are of the record of its expiry.
     fn most_expiry_ops(&self, held: &Held<'_>) -> usize {
         let (gets, loses) = match self.straight.on {
-            On::String { expiry: NewExpiry::After(_), .. } | On::Expire(_) => (true, true),
-            On::String { expiry: NewExpiry::Never, .. } => (false, true),
+            On::String { expiry: NewExpiry::Told(_), .. } | On::Expire(_) => (true, true),
+            On::String { expiry: NewExpiry::Never, .. } | On::Persist => (false, true),
             _ => (false, self.straight.removes()),
         };
         // What has expired loses it to whatever is put in its place.
@@ -110,12 +112,23 @@ impl<'j> Step<'j> {
 
     /// How many bytes these have, about: a sorted set's member is in three of its keys, and the key in that of each expiry.
     pub fn most_bytes(&self, held: &Held<'_>) -> usize {
-        let times = if matches!(self.straight.kind(), Some(Kind::SortedSet)) { 3 } else { 1 };
+        let times = match (self.straight.on, self.straight.kind()) {
+            (On::Strings { .. }, _) => 2,
+            (_, Some(Kind::SortedSet)) => 3,
+            _ => 1,
+        };
         let expiries = arg(&self.call.args, 1).len() * self.most_expiry_ops(held);
         self.bytes.saturating_mul(times).saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
     }
 
-    /// How many members or elements each of its calls names.
+    /// How many of the keys its calls name, the first of which is [that](Step::key).
+    #[inline]
+    pub fn keys(&self) -> Range<usize> {
+        let count = if let On::Strings { .. } = self.straight.on { self.parts() } else { 1 };
+        self.key..self.key + count
+    }
+
+    /// How many members, elements or keys each of its calls names.
     pub fn parts(&self) -> usize {
         self.straight.count(&self.call.args)
     }
@@ -178,10 +191,15 @@ impl<'j> Plan<'j> {
             plan.named = plan.named.saturating_add(times.saturating_mul(parts));
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
             plan.longest = plan.longest.max(bytes);
-            if !plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1)) {
+            let is_last = plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1));
+            let mut first = plan.keys.len() - usize::from(is_last);
+            if let On::Strings { .. } = straight.on {
+                first = plan.keys.len();
+                plan.keys.extend(straight.names(&call.args).map(|name| (key.0, name.as_ref())));
+            } else if !is_last {
                 plan.keys.push(key);
             }
-            plan.steps.push(Step { call, straight, times, writes, key: plan.keys.len() - 1, bytes, part: 0 });
+            plan.steps.push(Step { call, straight, times, writes, key: first, bytes, part: 0 });
         }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
@@ -262,7 +280,7 @@ impl<'j> Plan<'j> {
         ends(self.places().map(|place| place.len()))
     }
 
-    /// Whether some of them name more than one member or element.
+    /// Whether some of them name more than one member, element or key.
     pub fn names_several(&self) -> bool {
         self.parts > self.steps.len()
     }
@@ -277,6 +295,12 @@ impl<'j> Plan<'j> {
     #[inline]
     pub fn position(&self, step: &Step<'_>, transaction: &Transaction<'_>) -> usize {
         position(self.writes, step.key, transaction)
+    }
+
+    /// Where all keys of a call are.
+    #[inline]
+    pub fn positions(&self, step: &Step<'_>, transaction: &Transaction<'_>) -> impl Iterator<Item = usize> {
+        step.keys().map(|key| position(self.writes, key, transaction))
     }
 }
 

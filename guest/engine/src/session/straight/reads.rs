@@ -46,7 +46,10 @@ pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, rules: ExpiryRul
 pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transaction: &Transaction<'_>) -> bool {
     held.len() == keys
         && (!plan.writes || plan.fits(transaction.limits()))
-        && plan.steps.iter().all(|step| held.get_mut(plan.position(step, transaction)).is_some_and(|held| held.takes(step, plan)))
+        && plan
+            .steps
+            .iter()
+            .all(|step| plan.positions(step, transaction).all(|position| held.get_mut(position).is_some_and(|held| held.takes(step, plan))))
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
         && (!plan.writes || !plan.has_shows || held.iter().all(Held::shows_what_is_stored))
 }

@@ -5,7 +5,7 @@ use super::plan::{ElementAt, Member, Plan, Step};
 use super::reads::Parts;
 use crate::command::options::integer;
 use crate::command::reply_value;
-use crate::command::straight::{Fate, NewExpiry, On, Replies, last};
+use crate::command::straight::{Expires, Fate, On, Replies, last};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::few::Few;
@@ -68,8 +68,8 @@ impl<'v> State<'v> {
             for _ in 0..step.times {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
-                match self.run(step, position, &plan.several, transaction, versions, server.settings.max_string_bytes, reply) {
-                    Ok(()) => self.held.get_mut(position).into_iter().for_each(Held::look),
+                match self.run(step, position, plan, transaction, versions, server.settings.max_string_bytes, reply) {
+                    Ok(()) => self.look(plan, step, transaction),
                     Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
                         reply.truncate(start);
@@ -89,13 +89,21 @@ impl<'v> State<'v> {
         Ok((ops, bytes.saturating_add(self.put_again)))
     }
 
-    /// Runs a call. `position` is that of its key, `several` the numbers of the members of calls that may name several.
+    /// Notes that a call has looked at what is under its keys.
+    #[inline]
+    fn look(&mut self, plan: &Plan<'_>, step: &Step<'_>, transaction: &Transaction<'_>) {
+        for position in plan.positions(step, transaction) {
+            self.held.get_mut(position).into_iter().for_each(Held::look);
+        }
+    }
+
+    /// Runs a call. `position` is that of its key.
     #[allow(clippy::too_many_arguments, reason = "what a call looks at, and where what comes of it goes")]
     fn run(
         &mut self,
         step: &Step<'v>,
         position: usize,
-        several: &[usize],
+        plan: &Plan<'_>,
         transaction: &mut Transaction<'_>,
         versions: &mut Versions,
         max_string_bytes: usize,
@@ -110,30 +118,28 @@ impl<'v> State<'v> {
                     Fate::Stays => return Ok(()),
                     Fate::Becomes(new) => new,
                     Fate::Goes => {
-                        (held.body, held.expire_at_ms, held.is_touched) = (Body::Nothing, None, true);
+                        held.become_string(None, None);
                         return Ok(());
                     }
                 };
-                let expire_at_ms = match expiry {
-                    NewExpiry::Same => held.expire_at_ms,
-                    NewExpiry::Never => None,
-                    NewExpiry::After(time) => {
-                        let Some((time, number)) = time(args) else { return Err(texts::SYNTAX) };
-                        Some(time.positive_at_ms(number, self.base_ms, step.call.command.name)?)
-                    }
+                let expire_at_ms = match expiry.of(args).ok_or(texts::SYNTAX)? {
+                    Expires::AsBefore => held.expire_at_ms,
+                    Expires::Never => None,
+                    Expires::After(time, number) => Some(time.positive_at_ms(number, self.base_ms, step.call.command.name)?),
                 };
                 if new.bytes(&mut itoa::Buffer::new()).len() > max_string_bytes {
                     return Err(texts::STRING_TOO_LONG);
                 }
-                (held.body, held.expire_at_ms, held.is_touched) = (Body::String(new), expire_at_ms, true);
+                held.become_string(Some(new), expire_at_ms);
             }
+            On::Strings { .. } => return self.run_strings(step, plan, transaction, max_string_bytes, reply),
             On::Member { kind, act, .. } => {
                 let Some(part) = self.parts.members.get_mut(step.part) else { return Err(StoreError::ReadOnly.into()) };
                 let fate = act.on(args, part.value, reply)?;
                 return held.leave(part, fate, kind, versions);
             }
             On::Members { .. } => {
-                let numbers = several.get(step.part..).unwrap_or_default();
+                let numbers = plan.several.get(step.part..).unwrap_or_default();
                 return self.run_members(step, position, numbers, versions, reply);
             }
             On::Push(end) => {
@@ -175,6 +181,16 @@ impl<'v> State<'v> {
                 }
                 reply.integer(i64::from(is_there));
             }
+            On::Persist => {
+                let has_expiry = held.present().is_some_and(|present| present.expire_at_ms.is_some());
+                if has_expiry {
+                    if held.is_as_stored() {
+                        self.put_again = self.put_again.saturating_add(held.stored_bytes());
+                    }
+                    (held.expire_at_ms, held.is_touched) = (None, true);
+                }
+                reply.integer(i64::from(has_expiry));
+            }
             On::Key(tell) => tell(held.present(), self.base_ms, reply),
             On::Element => {
                 let Some(list) = held.head().filter(|list| list.count > 0) else {
@@ -203,6 +219,35 @@ impl<'v> State<'v> {
         Ok(())
     }
 
+    /// Runs a call that may name several strings. One that is too long is found before the first is put.
+    #[inline(never)]
+    fn run_strings(
+        &mut self,
+        step: &Step<'v>,
+        plan: &Plan<'_>,
+        transaction: &Transaction<'_>,
+        max_string_bytes: usize,
+        reply: &mut Reply,
+    ) -> Result<()> {
+        let On::Strings { act, replies, removes } = step.straight.on else { return Ok(()) };
+        if !removes && step.straight.parts(&step.call.args).any(|args| last(args).len() > max_string_bytes) {
+            return Err(texts::STRING_TOO_LONG);
+        }
+        let mut changed = 0;
+        for (args, position) in step.straight.parts(&step.call.args).zip(plan.positions(step, transaction)) {
+            let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
+            let value = if let Body::String(value) = held.body { Some(value) } else { None };
+            match act.on(args, value, reply)? {
+                Fate::Stays => continue,
+                Fate::Becomes(new) => held.become_string(Some(new), None),
+                Fate::Goes => held.become_string(None, None),
+            }
+            changed += 1;
+        }
+        replies.finish(changed, reply);
+        Ok(())
+    }
+
     /// Runs a call that may name several members, which have these numbers, and more may follow.
     #[inline(never)]
     fn run_members(
@@ -226,11 +271,7 @@ impl<'v> State<'v> {
             held.leave(part, fate, kind, versions)?;
             changed += u64::from(part.value.is_some() != was_there);
         }
-        match replies {
-            Replies::Changed => reply.length(changed),
-            Replies::Ok => reply.ok(),
-            Replies::Each => {}
-        }
+        replies.finish(changed, reply);
         Ok(())
     }
 
