@@ -13,7 +13,7 @@ use orbweaver_engine::store::{Batch, Limits, MemoryStore, Order, Scope, Store, S
 use proptest::prelude::*;
 
 /// Commands that go straight, on keys of their kind.
-const STRAIGHT: [&str; 99] = [
+const STRAIGHT: [&str; 101] = [
     "GET s@",
     "STRLEN s@",
     "SET s@ text",
@@ -113,10 +113,12 @@ const STRAIGHT: [&str; 99] = [
     "MSET s@ text s1",
     "DEL s@ s2",
     "UNLINK s3 s@ s3",
+    "MGET s@",
+    "MGET s@ h@ s1 s@",
 ];
 
 /// Those that only read: they may show collections, too, where nothing else in their group changes them.
-const READS: [&str; 42] = [
+const READS: [&str; 44] = [
     "GET s@",
     "STRLEN s@",
     "HGET h@ #",
@@ -159,6 +161,8 @@ const READS: [&str; 42] = [
     "SMISMEMBER m@ # a #",
     "ZMSCORE z@ #",
     "ZMSCORE z@ # a #",
+    "MGET s@",
+    "MGET s@ s0 h@ s2 s@ none",
 ];
 
 /// Commands that do not, or that make it impossible for others.
@@ -389,6 +393,8 @@ fn several_members_elements_and_strings_are_as_otherwise_however_many_and_long_t
         is_the_same(&before, &["RPUSH l b c", "LPUSH l d e", "LLEN l", "RPUSH x a b", "RPUSH new a b"], limits);
         is_the_same(&before, &["MSET x 2 y 3 x 4", "GET x", "TTL x", "DEL x y x", "MSET x 5 z 6", "DEL x none"], limits);
         is_the_same(&before, &["MSET x 2 y", "DEL y z", "MSET h 1 y 2", "GET y"], limits);
+        is_the_same(&before, &["MGET y x none y h", "GET y", "MGET x x", "MGET none", "HGET h a", "MGET y"], limits);
+        is_the_same(&before, &["MGET y x none y h", "SET y 3", "MGET y x h none", "MSET none 4 x 5", "MGET y x none y"], limits);
     }
     for pipeline in [
         [format!("HSET h{}", many(" # v")), "GET y".into(), "HLEN h".into()],

@@ -1,7 +1,8 @@
 //! What commands do that look at one value, and at most put another in its place or take it away: a string, a field, a member, or an element at an end
-//! of a list; or at several of one collection, one after the other. All that such a command needs to know is the value, and all that it tells is what becomes of that. Groups of such calls need no
-//! transaction that sees its own changes, and no savepoints (`session/straight`). So do commands that tell of a key, or how large a collection is, and, where
-//! nothing else in the group changes it, commands that show one, all of it, a range or a rank; in groups that only read also an element.
+//! of a list; or at several of one collection, or at strings under several keys, one after the other. All that such a command needs to know is the value,
+//! and all that it tells is what becomes of that. Groups of such calls need no transaction that sees its own changes, and no savepoints
+//! (`session/straight`). So do commands that tell of a key, or how large a collection is, and, where nothing else in the group changes it, commands that
+//! show one, all of it, a range or a rank; in groups that only read also an element.
 
 use super::expiry::Time;
 use super::options::length;
@@ -42,6 +43,8 @@ pub enum On {
     },
     /// The strings under several keys, one after the other: what it puts there never expires.
     Strings {
+        /// What is no string is none for it.
+        takes_any: bool,
         /// It puts none, and may take some away.
         removes: bool,
         /// What it does with each, told the arguments of that alone, the key among them.
@@ -180,6 +183,13 @@ pub enum Replies {
 }
 
 impl Replies {
+    /// Appends what is replied in front of so many of them.
+    pub fn start(self, count: usize, reply: &mut Reply) {
+        if self == Self::Each {
+            reply.array(count);
+        }
+    }
+
     /// Appends what is replied behind all of them, so many of which have changed.
     pub fn finish(self, changed: u64, reply: &mut Reply) {
         match self {
@@ -249,7 +259,13 @@ impl Straight {
     /// A command that puts strings under several keys, or takes them away: the act tells which. With so many arguments for each.
     #[must_use]
     pub const fn on_strings(least: usize, each: usize, removes: bool, act: Act, replies: Replies) -> Self {
-        Self { args: 1 + least * each, front: 1, each, on: On::Strings { removes, act, replies } }
+        Self { args: 1 + least * each, front: 1, each, on: On::Strings { takes_any: false, removes, act, replies } }
+    }
+
+    /// A command that shows the strings under keys, or that there is none.
+    #[must_use]
+    pub const fn showing_strings() -> Self {
+        Self { args: 2, front: 1, each: 1, on: On::Strings { takes_any: true, removes: false, act: Act::Show, replies: Replies::Each } }
     }
 
     /// A command on several members, `least` or more, each with so many arguments, the last of which is its name.
@@ -440,11 +456,11 @@ impl Straight {
     #[must_use]
     pub const fn kind(&self) -> Option<Kind> {
         match self.on {
-            On::String { .. } | On::Strings { .. } => Some(Kind::String),
+            On::String { .. } | On::Strings { takes_any: false, .. } => Some(Kind::String),
             On::Member { kind, .. } | On::Members { kind, .. } | On::Count(kind) | On::Shown { kind, .. } => Some(kind),
             On::Push(_) | On::Pop(_) | On::Element => Some(Kind::List),
             On::Rank(_) => Some(Kind::SortedSet),
-            On::Key(_) | On::Expire(_) | On::Persist => None,
+            On::Key(_) | On::Expire(_) | On::Persist | On::Strings { .. } => None,
         }
     }
 }

@@ -38,7 +38,10 @@ pub const COMMANDS: &[Command] = &[
     Group::String
         .row("lcs", -3, Flags::READONLY, "7.0.0", "Finds the longest common subsequence of two strings.", lcs::lcs)
         .with_keys(TWO_KEYS),
-    Group::String.row("mget", -2, FAST_READ, "1.0.0", "Returns the string values of keys.", multiple::mget).with_keys(KeySpec::ALL),
+    Group::String
+        .row("mget", -2, FAST_READ, "1.0.0", "Returns the string values of keys.", multiple::mget)
+        .with_keys(KeySpec::ALL)
+        .straight(straight::MGET),
     Group::String
         .row("mset", -3, UPDATE, "1.0.1", "Sets the string values of keys.", multiple::mset)
         .with_keys(PAIRS)

@@ -30,6 +30,7 @@ pub(super) const SET: Straight = Straight::setting(3, NewExpiry::Never, set);
 pub(super) const SET_WITH_OPTIONS: Straight = Straight::setting(4, NewExpiry::Told(expiry_of_set), set_with_options).with_options();
 pub(super) const SETEX: Straight = Straight::setting(4, NewExpiry::Told(|args| Some(Expires::After(Time::EX, arg(args, 2)))), set_last);
 pub(super) const PSETEX: Straight = Straight::setting(4, NewExpiry::Told(|args| Some(Expires::After(Time::PX, arg(args, 2)))), set_last);
+pub(super) const MGET: Straight = Straight::showing_strings();
 pub(super) const MSET: Straight = Straight::on_strings(1, 2, false, Act::Run(straight::put_last), Replies::Ok);
 pub(super) const GETSET: Straight = Straight::setting(3, NewExpiry::Never, |args, value, reply| {
     Act::Show.on(args, value, reply)?;

@@ -34,7 +34,7 @@ pub struct Plan<'j> {
     pub named: usize,
     /// How many of them the steps name.
     parts: usize,
-    /// The numbers of the members of those steps that may name several.
+    /// The numbers of the members of those steps that may name several, and of the keys where these are each [once](Plan::tell_keys_apart).
     pub several: Vec<usize>,
     pub writes: bool,
     /// They may make lists or sorted sets, which others may wait for.
@@ -65,12 +65,12 @@ pub struct Step<'j> {
     pub straight: &'static Straight,
     pub times: usize,
     pub writes: bool,
-    /// Which of the keys it names, or the first of [several](Step::keys).
+    /// Which of the keys it names, or the first of [several](Plan::positions).
     pub key: usize,
     /// How many bytes its arguments have.
     bytes: usize,
     /// The number of the member that it names, or of the element that it shows, once these are known; any for a call that does neither. Where it may name
-    /// several members, where their numbers begin among [those](Plan::several).
+    /// several members, where their numbers begin among [those](Plan::several), or several keys in a group that only reads.
     pub part: usize,
 }
 
@@ -121,11 +121,10 @@ impl<'j> Step<'j> {
         self.bytes.saturating_mul(times).saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
     }
 
-    /// How many of the keys its calls name, the first of which is [that](Step::key).
+    /// How many keys its calls may name that name several; 0 for all others.
     #[inline]
-    pub fn keys(&self) -> Range<usize> {
-        let count = if let On::Strings { .. } = self.straight.on { self.parts() } else { 1 };
-        self.key..self.key + count
+    fn several_keys(&self) -> usize {
+        if let On::Strings { .. } = self.straight.on { self.parts() } else { 0 }
     }
 
     /// How many members, elements or keys each of its calls names.
@@ -240,9 +239,17 @@ impl<'j> Plan<'j> {
     fn tell_keys_apart(&mut self) {
         let given = std::mem::take(&mut self.keys);
         let mut distinct = Distinct::with_capacity(given.len());
+        let mut position_of = |key: usize| {
+            let (space, name) = given.get(key).copied().unwrap_or_default();
+            distinct.position_of(space, name)
+        };
         for step in &mut self.steps {
-            let (space, name) = given.get(step.key).copied().unwrap_or_default();
-            step.key = distinct.position_of(space, name);
+            let keys = step.key..step.key + step.several_keys();
+            if !keys.is_empty() {
+                step.part = self.several.len();
+                self.several.extend(keys.map(&mut position_of));
+            }
+            step.key = position_of(step.key);
         }
         self.keys = distinct.into_list();
     }
@@ -300,14 +307,23 @@ impl<'j> Plan<'j> {
     /// Where all keys of a call are.
     #[inline]
     pub fn positions(&self, step: &Step<'_>, transaction: &Transaction<'_>) -> impl Iterator<Item = usize> {
-        step.keys().map(|key| position(self.writes, key, transaction))
+        let count = step.several_keys();
+        let first = (count == 0).then(|| self.position(step, transaction));
+        first.into_iter().chain((0..count).map(move |number| {
+            if self.writes {
+                transaction.position_of_given(step.key + number)
+            } else {
+                // Of a single key there is one number alone.
+                self.several.get(step.part + number).copied().unwrap_or(step.key)
+            }
+        }))
     }
 }
 
 /// Where keys end that lie one behind the other. Most groups have no more than these.
 type Ends = SmallVec<[u32; 32]>;
 
-/// Where each of these keys ends, of these lengths: they are those of a group, a thousand at most, of [names that are not long](MOST_NAME_BYTES), so
+/// Where each of these keys ends, of these lengths: they are those of a group, [some thousands](MOST_PARTS) at most, of [names that are not long](MOST_NAME_BYTES), so
 /// that no end is above 4 GiB.
 pub fn ends(lengths: impl Iterator<Item = usize>) -> Ends {
     let mut end = 0_u32;

@@ -5,7 +5,7 @@ use super::plan::{ElementAt, Member, Plan, Step};
 use super::reads::Parts;
 use crate::command::options::integer;
 use crate::command::reply_value;
-use crate::command::straight::{Expires, Fate, On, Replies, last};
+use crate::command::straight::{Expires, Fate, On, last};
 use crate::db::Versions;
 use crate::error::{Error, Result, texts};
 use crate::few::Few;
@@ -229,10 +229,11 @@ impl<'v> State<'v> {
         max_string_bytes: usize,
         reply: &mut Reply,
     ) -> Result<()> {
-        let On::Strings { act, replies, removes } = step.straight.on else { return Ok(()) };
-        if !removes && step.straight.parts(&step.call.args).any(|args| last(args).len() > max_string_bytes) {
+        let On::Strings { act, replies, .. } = step.straight.on else { return Ok(()) };
+        if step.writes && step.straight.parts(&step.call.args).any(|args| last(args).len() > max_string_bytes) {
             return Err(texts::STRING_TOO_LONG);
         }
+        replies.start(step.parts(), reply);
         let mut changed = 0;
         for (args, position) in step.straight.parts(&step.call.args).zip(plan.positions(step, transaction)) {
             let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
@@ -260,9 +261,7 @@ impl<'v> State<'v> {
     ) -> Result<()> {
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         let On::Members { kind, act, replies, .. } = step.straight.on else { return Ok(()) };
-        if replies == Replies::Each {
-            reply.array(step.parts());
-        }
+        replies.start(step.parts(), reply);
         let mut changed = 0;
         for (args, &number) in step.straight.parts(&step.call.args).zip(numbers) {
             let Some(part) = self.parts.members.get_mut(number) else { return Err(StoreError::ReadOnly.into()) };
