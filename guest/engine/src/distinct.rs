@@ -8,6 +8,8 @@ const FREE: u32 = u32::MAX;
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// So many words of a long name say where it is looked for, from either end.
 const MOST_WORDS: usize = 8;
+/// So many others are met on the way to a name, in the mean, before it is given up: as many as 128 names take that are asked for twice and share one place.
+const MOST_OTHERS: usize = 128;
 
 /// Whether two names are the same. Their ends are compared first.
 #[inline]
@@ -16,10 +18,12 @@ pub fn are_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.last_chunk::<8>() == other.last_chunk::<8>() && one == other
 }
 
-/// Things that have a number and a name, each of them once. They are to be few, as the jobs of a group are, and their names short: whoever chooses names
-/// can have all of them share a place, where each is compared with all before it.
+/// Things that have a number and a name, each of them once. Their names are to be short. Whoever chooses names can have all of them share a place, where
+/// each is compared with all before it: that is [given up](Distinct::into_list) some time.
 pub struct Distinct<'n> {
     list: Few<(u32, &'n [u8])>,
+    /// How many names that are others may still be met.
+    patience: usize,
     /// The positions of all of them, where they are several: each at its place, or the next one that was free.
     places: Vec<u32>,
 }
@@ -29,13 +33,13 @@ impl<'n> Distinct<'n> {
     #[must_use]
     pub fn with_capacity(most: usize) -> Self {
         let places = if most > 1 { vec![FREE; most.saturating_mul(2).next_power_of_two()] } else { Vec::new() };
-        Self { list: Few::with_capacity(most), places }
+        Self { list: Few::with_capacity(most), patience: most.saturating_mul(MOST_OTHERS), places }
     }
 
-    /// The position of one, which is added where it is not there.
+    /// The position of one, which is added where it is not there. Any, where that was given up.
     #[inline]
     pub fn position_of(&mut self, number: u32, name: &'n [u8]) -> usize {
-        let Self { list, places } = self;
+        let Self { list, patience, places } = self;
         let next = list.len();
         let is_it = |known: Option<&(u32, &[u8])>| known.is_some_and(|known| known.0 == number && are_same(known.1, name));
         if is_it(list.last()) {
@@ -54,16 +58,21 @@ impl<'n> Distinct<'n> {
                 if is_it(list.get(position)) {
                     return position;
                 }
+                if *patience == 0 {
+                    return 0;
+                }
+                *patience -= 1;
             }
         }
         list.push((number, name));
         next
     }
 
-    /// All of them.
+    /// All of them; `None` where it was given up to tell them apart, because too many shared their places.
     #[must_use]
-    pub fn into_list(self) -> Few<(u32, &'n [u8])> {
-        self.list
+    pub fn into_list(self) -> Option<Few<(u32, &'n [u8])>> {
+        let is_done = self.patience > 0 || self.places.is_empty();
+        is_done.then_some(self.list)
     }
 }
 
@@ -110,7 +119,7 @@ mod tests {
                 });
                 prop_assert_eq!(distinct.position_of(thing.0, thing.1), position);
             }
-            let list = distinct.into_list();
+            let list = distinct.into_list().unwrap();
             prop_assert_eq!(list.as_slice(), known);
         }
     }
@@ -125,5 +134,16 @@ mod tests {
                 assert_eq!(distinct.position_of(7, name), position);
             }
         }
+        assert_eq!(distinct.into_list().map(|list| list.len()), Some(names.len()));
+    }
+
+    #[test]
+    fn very_many_names_that_share_a_place_are_given_up() {
+        let names: Vec<Vec<u8>> = (0..4096_u16).map(|number| [&[b'x'; 50][..], &number.to_be_bytes(), &[b'y'; 50]].concat()).collect();
+        let mut distinct = Distinct::with_capacity(names.len());
+        for name in &names {
+            distinct.position_of(7, name);
+        }
+        assert!(distinct.into_list().is_none());
     }
 }

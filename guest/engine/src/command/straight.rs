@@ -23,8 +23,8 @@ pub struct Straight {
     pub args: usize,
     /// How many arguments are in front of those of members, elements and keys that may be several.
     front: usize,
-    /// How many each of these has, or by how many there may be more; 0 where there are no others.
-    each: usize,
+    /// How many more each further one of these has, or an option; 0 where there is none.
+    step: usize,
     /// What it looks at.
     pub on: On,
 }
@@ -259,13 +259,13 @@ impl Straight {
     /// A command that puts strings under several keys, or takes them away: the act tells which. With so many arguments for each.
     #[must_use]
     pub const fn on_strings(least: usize, each: usize, removes: bool, act: Act, replies: Replies) -> Self {
-        Self { args: 1 + least * each, front: 1, each, on: On::Strings { takes_any: false, removes, act, replies } }
+        Self { args: 1 + least * each, front: 1, step: each, on: On::Strings { takes_any: false, removes, act, replies } }
     }
 
     /// A command that shows the strings under keys, or that there is none.
     #[must_use]
     pub const fn showing_strings() -> Self {
-        Self { args: 2, front: 1, each: 1, on: On::Strings { takes_any: true, removes: false, act: Act::Show, replies: Replies::Each } }
+        Self { args: 2, front: 1, step: 1, on: On::Strings { takes_any: true, removes: false, act: Act::Show, replies: Replies::Each } }
     }
 
     /// A command on several members, `least` or more, each with so many arguments, the last of which is its name.
@@ -312,12 +312,12 @@ impl Straight {
 
     /// With so many arguments.
     const fn fixed(args: usize, on: On) -> Self {
-        Self { args, front: args, each: 0, on }
+        Self { args, front: args, step: 0, on }
     }
 
     /// On so many members or elements at least, with so many arguments each.
     const fn on_parts(least: usize, each: usize, on: On) -> Self {
-        Self { args: 2 + least * each, front: 2, each, on }
+        Self { args: 2 + least * each, front: 2, step: each, on }
     }
 
     /// A command that takes one element from an end of a list.
@@ -353,7 +353,7 @@ impl Straight {
     /// A command on a string with options behind its arguments.
     #[must_use]
     pub const fn with_options(self) -> Self {
-        Self { each: 1, ..self }
+        Self { step: 1, ..self }
     }
 
     /// A command that has a key never expire.
@@ -384,22 +384,28 @@ impl Straight {
     #[inline]
     #[must_use]
     pub const fn takes(&self, args: usize) -> bool {
-        args == self.args || self.each > 0 && args > self.args && (args - self.args).is_multiple_of(self.each)
+        args == self.args || self.step > 0 && args > self.args && (args - self.args).is_multiple_of(self.step)
     }
 
     /// How many members, elements or keys a call with these arguments names.
     #[inline]
     #[must_use]
-    pub const fn count(&self, args: &[Bytes]) -> usize {
+    pub fn count(&self, args: &[Bytes]) -> usize {
         match self.on {
-            On::Members { .. } | On::Push(_) | On::Strings { .. } => args.len().saturating_sub(self.front) / self.each,
+            On::Members { .. } | On::Push(_) | On::Strings { .. } => args.len().saturating_sub(self.front) / self.step.max(1),
             _ => 1,
         }
     }
 
     /// The arguments of each of them, where they may be several.
     pub fn parts<'a>(&self, args: &'a [Bytes]) -> impl Iterator<Item = &'a [Bytes]> + use<'a> {
-        args.get(self.front..).unwrap_or_default().chunks_exact(self.each.max(1))
+        args.get(self.front..).unwrap_or_default().chunks_exact(self.step.max(1))
+    }
+
+    /// How many bytes the arguments of that one have that has most.
+    #[must_use]
+    pub fn longest_part(&self, args: &[Bytes]) -> usize {
+        self.parts(args).map(|part| part.iter().map(Bytes::len).sum()).max().unwrap_or(0)
     }
 
     /// The names of the members or keys that a call names, where these may be several.

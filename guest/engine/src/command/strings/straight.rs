@@ -41,7 +41,16 @@ pub(super) const GETDEL: Straight = Straight::removing_string(|args, value, repl
     Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
 });
 
+/// The time to live that is all that SET is told behind the value, as it is mostly, and the number.
+fn lone_time_of_set(args: &[Bytes]) -> Option<(Time, &Bytes)> {
+    let [_, _, _, word, number] = args else { return None };
+    Time::from_word(word).map(|time| (time, number))
+}
+
 fn expiry_of_set(args: &[Bytes]) -> Option<Expires<'_>> {
+    if let Some((time, number)) = lone_time_of_set(args) {
+        return (!time.absolute).then_some(Expires::After(time, number));
+    }
     let options = Options::parse(args).ok().filter(|options| options.expected.is_none())?;
     match options.expiry {
         ExpiryOption::None => Some(Expires::Never),
@@ -67,6 +76,9 @@ fn set<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result
 }
 
 fn set_with_options<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+    if lone_time_of_set(args).is_some() {
+        return set(args, value, reply);
+    }
     let Options { condition, get, .. } = Options::parse(args)?;
     let is_set = match condition {
         Condition::Always => true,

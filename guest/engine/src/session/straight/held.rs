@@ -106,7 +106,7 @@ impl<'v> Held<'v> {
     /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it changes no tree of ranks and
     /// nothing that has one, what it reads has not expired, and what it shows is near.
     /// What it will do is noted for [`Held::loses_simply`] and [`Held::shows_what_is_stored`].
-    pub fn takes(&mut self, step: &Step<'_>, plan: &Plan<'_>) -> bool {
+    pub fn takes(&mut self, step: &Step<'_>) -> bool {
         // Whether those remove it that only read depends on what they are committed with.
         if !step.writes && self.has_expired() {
             return false;
@@ -130,14 +130,13 @@ impl<'v> Held<'v> {
         let is_taken = is_right && *self.kind.get_or_insert(kind) == kind;
         self.is_shown |= step.straight.shows();
         if step.writes {
-            let named = u64::try_from(plan.named).unwrap_or(u64::MAX);
-            let may_get_a_tree = !step.straight.removes() && count.saturating_add(named) > MEMBERS_BEFORE_A_TREE;
+            let named = u64::try_from(step.times.saturating_mul(step.parts)).unwrap_or(u64::MAX);
+            let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
+            *sum = sum.saturating_add(named);
+            let may_get_a_tree = !step.straight.removes() && count.saturating_add(self.to_do.adds) > MEMBERS_BEFORE_A_TREE;
             if kind == Kind::SortedSet && (rank_levels > 0 || may_get_a_tree) {
                 return false;
             }
-            let times = u64::try_from(step.times.saturating_mul(step.parts())).unwrap_or(u64::MAX);
-            let sum = if step.straight.removes() { &mut self.to_do.removals } else { &mut self.to_do.adds };
-            *sum = sum.saturating_add(times);
             match step.straight.on {
                 On::Push(end) => self.to_do.pushes_at.add(end),
                 On::Pop(end) => self.to_do.pops_at.add(end),

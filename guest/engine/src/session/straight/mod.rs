@@ -1,4 +1,4 @@
-//! Groups that go straight: calls of commands that look at one value each, and at most [put another in its place or take it away](crate::command::straight).
+//! Groups that go straight: calls of commands that look at values, and at most [put others in their place or take them away](crate::command::straight).
 //! The heads of all keys are read in one call, the fields, members and elements in another, each once; the commands run on what was read and on what those
 //! before them have left; and each record that has changed is put or deleted. Nothing else of a transaction is needed: no call is taken back, and names are
 //! compared once, when the group is planned. Who shows a collection scans it: nothing in the group changes it, so that what the store has is what is shown.
@@ -79,36 +79,30 @@ impl Engine {
         let rules = layout.expiry_rules();
         let now_ms = rules.clock(now_ms);
         let mut held = hold(&found, keys, &plan, rules, now_ms)?;
-        let (mut members, mut elements, mut parts) = (Few::new(), Few::new(), None);
-        if are_straight(&mut held, keys, &plan, &transaction) {
-            if plan.has_members {
-                members = plan.find_members(&transaction);
+        let are_straight = are_straight(&mut held, keys, &plan, &transaction);
+        let members = if are_straight && plan.has_members { plan.find_members(&transaction) } else { Some(Few::new()) };
+        let elements = if are_straight && plan.has_elements { plan.find_elements(&transaction, &mut held) } else { Some(Few::new()) };
+        let parts = match (&members, &elements) {
+            (Some(members), Some(elements)) if are_straight && (plan.has_members || plan.has_elements) => {
+                read_parts(keyspaces.parts, &mut transaction, members, elements, &held, &mut found_parts)?
             }
-            if plan.has_elements {
-                elements = plan.find_elements(&transaction, &mut held);
-            }
-            parts = if plan.has_members || plan.has_elements {
-                read_parts(keyspaces.parts, &mut transaction, &members, &elements, &held, &mut found_parts)?
-            } else {
-                Some(Parts::default())
-            };
-        }
-        let Some(parts) = parts else {
+            (Some(_), Some(_)) if are_straight => Some(Parts::default()),
+            _ => None,
+        };
+        let (Some(parts), Some(members), Some(elements)) = (parts, members, elements) else {
             // What takes away is looked at anew, as whether it is simple depends on how much there is; so is what is shown, which depends on arguments
-            // and on what is changed beside it, and what names several members, which may make a set large; and what tells of any key; and what has
-            // expired is gone soon.
+            // and on what is changed beside it, and what tells of any key; and what has expired is gone soon.
             if plan.removes_strings {
                 self.removal_rests = RESTS;
             }
-            let may_be_simpler =
-                plan.has_removals || plan.has_shows || plan.has_any_keys || plan.names_several() || held.iter().any(Held::has_expired);
+            let may_be_simpler = plan.has_removals || plan.has_shows || plan.has_any_keys || held.iter().any(Held::has_expired);
             self.straight_rests = if may_be_simpler { 0 } else { RESTS };
             // Those that wait have lock keys that are declared, too, where something is written.
             if plan.writes && may_wait {
                 self.memory = Some(transaction.commit_and_recycle()?);
                 return Ok(Attempt::NotStraight(None));
             }
-            drop((held, parts));
+            drop(held);
             let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
             return Ok(Attempt::NotStraight(Some(transaction.park(keyspaces.heads, keys, found)?)));
         };

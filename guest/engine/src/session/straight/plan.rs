@@ -6,6 +6,7 @@ use crate::command::straight::{NewExpiry, On, Straight, arg, last};
 use crate::command::{Command, Run, Ways};
 use crate::distinct::{Distinct, are_same};
 use crate::few::Few;
+use crate::layout::ranks::MEMBERS_BEFORE_A_TREE;
 use crate::layout::{Catalog, Kind};
 use crate::session::plan::{Call, Job};
 use crate::session::rows::{begin_a_row, call_of};
@@ -22,7 +23,7 @@ const MOST_AROUND: usize = 64;
 /// Longer names do not go straight: what they are told apart by is looked for among [few](Distinct), all of which may have to be compared.
 const MOST_NAME_BYTES: usize = 1024;
 
-/// So many members and elements a group names at most that goes straight: see [`Distinct`] for what names may cost that somebody chooses.
+/// So many members, elements and keys a group names at most that goes straight.
 const MOST_PARTS: usize = 4096;
 
 /// The calls of a group, and their keys.
@@ -30,9 +31,7 @@ pub struct Plan<'j> {
     pub steps: Few<Step<'j>>,
     /// The keys that they name, each once where they only read: the space, and the name.
     keys: Few<Key<'j>>,
-    /// How many members, elements or keys they name in all, each call at least one.
-    pub named: usize,
-    /// How many of them the steps name.
+    /// How many members, elements or keys the steps name, each at least one.
     parts: usize,
     /// The numbers of the members of those steps that may name several, and of the keys where these are each [once](Plan::tell_keys_apart).
     pub several: Vec<usize>,
@@ -55,7 +54,7 @@ pub struct Plan<'j> {
     shows_elements: bool,
     /// Some of them tell of keys, whatever is under these.
     pub has_any_keys: bool,
-    /// The most bytes that the arguments of a call have.
+    /// The most bytes that the key and the arguments of a member or an element have.
     pub longest: usize,
 }
 
@@ -69,6 +68,8 @@ pub struct Step<'j> {
     pub key: usize,
     /// How many bytes its arguments have.
     bytes: usize,
+    /// How many members, elements or keys each of its calls names.
+    pub parts: usize,
     /// The number of the member that it names, or of the element that it shows, once these are known; any for a call that does neither. Where it may name
     /// several members, where their numbers begin among [those](Plan::several), or several keys in a group that only reads.
     pub part: usize,
@@ -90,10 +91,11 @@ impl<'j> Step<'j> {
     pub fn most_ops(&self, held: &Held<'_>) -> usize {
         let records = match (self.straight.on, self.straight.kind()) {
             // Each may lose an expiry.
-            (On::Strings { .. }, _) => return 2 * self.parts(),
+            (On::Strings { .. }, _) => return 2 * self.parts,
             (_, None | Some(Kind::String)) => 1,
-            (_, Some(Kind::Hash | Kind::List | Kind::Set)) => 1 + self.parts(),
-            (_, Some(Kind::SortedSet)) => 1 + 2 * self.parts(),
+            (_, Some(Kind::Hash | Kind::List | Kind::Set)) => 1 + self.parts,
+            // A member that is there has another place by its score, one that is new has the head changed.
+            (_, Some(Kind::SortedSet)) => 3 * self.parts,
         };
         records + self.most_expiry_ops(held)
     }
@@ -124,12 +126,7 @@ impl<'j> Step<'j> {
     /// How many keys its calls may name that name several; 0 for all others.
     #[inline]
     fn several_keys(&self) -> usize {
-        if let On::Strings { .. } = self.straight.on { self.parts() } else { 0 }
-    }
-
-    /// How many members, elements or keys each of its calls names.
-    pub fn parts(&self) -> usize {
-        self.straight.count(&self.call.args)
+        if let On::Strings { .. } = self.straight.on { self.parts } else { 0 }
     }
 
     /// The field or the member that it names, where it is one.
@@ -146,7 +143,6 @@ impl<'j> Plan<'j> {
         let mut plan = Self {
             steps: Few::new(),
             keys: Few::new(),
-            named: 0,
             parts: 0,
             several: Vec::new(),
             writes: false,
@@ -173,13 +169,16 @@ impl<'j> Plan<'j> {
                 Some(doing) if std::ptr::eq(doing.command, call.command) && doing.straight.takes(call.args.len()) => doing,
                 _ => *doing.insert(plan.take_command(call, removal_rests)?),
             };
+            let parts = straight.count(&call.args);
+            plan.parts += parts;
+            if plan.parts > MOST_PARTS || writes && makes_a_tree(straight, parts) {
+                return None;
+            }
             let name = call.args.get(1).filter(|_| straight.is_meant_by(&call.args))?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             let member = straight.name().map_or(0, |name| arg(&call.args, name).len());
             let longest = straight.names(&call.args).map(Bytes::len).fold(name.len().max(member), usize::max);
-            let parts = straight.count(&call.args);
-            plan.parts += parts;
-            if longest > MOST_NAME_BYTES || plan.parts > MOST_PARTS {
+            if longest > MOST_NAME_BYTES {
                 return None;
             }
             if plan.steps.is_empty() {
@@ -187,9 +186,8 @@ impl<'j> Plan<'j> {
                 plan.keys.reserve_exact(jobs.len());
             }
             last = Some(call);
-            plan.named = plan.named.saturating_add(times.saturating_mul(parts));
             let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
-            plan.longest = plan.longest.max(bytes);
+            plan.longest = plan.longest.max(if parts > 1 { name.len() + straight.longest_part(&call.args) } else { bytes });
             let is_last = plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1));
             let mut first = plan.keys.len() - usize::from(is_last);
             if let On::Strings { .. } = straight.on {
@@ -198,11 +196,11 @@ impl<'j> Plan<'j> {
             } else if !is_last {
                 plan.keys.push(key);
             }
-            plan.steps.push(Step { call, straight, times, writes, key: first, bytes, part: 0 });
+            plan.steps.push(Step { call, straight, times, writes, key: first, bytes, parts, part: 0 });
         }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
-            plan.tell_keys_apart();
+            plan.tell_keys_apart()?;
         }
         Some(plan)
     }
@@ -234,9 +232,9 @@ impl<'j> Plan<'j> {
         (!self.writes || !self.shows_elements).then_some(Doing { command: call.command, straight, writes })
     }
 
-    /// Has each key once.
+    /// Has each key once; `None` where they are not told apart soon.
     #[inline(never)]
-    fn tell_keys_apart(&mut self) {
+    fn tell_keys_apart(&mut self) -> Option<()> {
         let given = std::mem::take(&mut self.keys);
         let mut distinct = Distinct::with_capacity(given.len());
         let mut position_of = |key: usize| {
@@ -251,7 +249,8 @@ impl<'j> Plan<'j> {
             }
             step.key = position_of(step.key);
         }
-        self.keys = distinct.into_list();
+        self.keys = distinct.into_list()?;
+        Some(())
     }
 
     /// The lock keys of all calls, one behind the other.
@@ -287,11 +286,6 @@ impl<'j> Plan<'j> {
         ends(self.places().map(|place| place.len()))
     }
 
-    /// Whether some of them name more than one member, element or key.
-    pub fn names_several(&self) -> bool {
-        self.parts > self.steps.len()
-    }
-
     /// Whether a store surely takes each record that these calls put, as far as their arguments tell: what gets an expiry was taken without one.
     pub fn fits(&self, limits: &Limits) -> bool {
         let most = u64::try_from(self.longest + MOST_AROUND).unwrap_or(u64::MAX);
@@ -309,15 +303,17 @@ impl<'j> Plan<'j> {
     pub fn positions(&self, step: &Step<'_>, transaction: &Transaction<'_>) -> impl Iterator<Item = usize> {
         let count = step.several_keys();
         let first = (count == 0).then(|| self.position(step, transaction));
-        first.into_iter().chain((0..count).map(move |number| {
-            if self.writes {
-                transaction.position_of_given(step.key + number)
-            } else {
-                // Of a single key there is one number alone.
-                self.several.get(step.part + number).copied().unwrap_or(step.key)
-            }
+        first.into_iter().chain((0..count).map(move |number| match self.keys.len() {
+            _ if self.writes => transaction.position_of_given(step.key + number),
+            1 => step.key,
+            _ => self.several.get(step.part + number).copied().unwrap_or(usize::MAX),
         }))
     }
+}
+
+/// Whether a sorted set surely has a tree of ranks that a call adds so many members to.
+fn makes_a_tree(straight: &Straight, parts: usize) -> bool {
+    straight.kind() == Some(Kind::SortedSet) && !straight.removes() && u64::try_from(parts).is_ok_and(|parts| parts > MEMBERS_BEFORE_A_TREE)
 }
 
 /// Where keys end that lie one behind the other. Most groups have no more than these.
@@ -344,9 +340,9 @@ pub type Member<'j> = (u32, &'j [u8]);
 pub type ElementAt = (u32, u64);
 
 impl<'j> Plan<'j> {
-    /// The members that the calls name, each once; tells the calls their numbers.
+    /// The members that the calls name, each once; tells the calls their numbers. `None` where they are not told apart soon.
     #[inline(never)]
-    pub fn find_members(&mut self, transaction: &Transaction<'_>) -> Few<Member<'j>> {
+    pub fn find_members(&mut self, transaction: &Transaction<'_>) -> Option<Few<Member<'j>>> {
         let mut members = Distinct::with_capacity(self.parts);
         for step in &mut self.steps {
             let position = u32::try_from(position(self.writes, step.key, transaction)).unwrap_or(u32::MAX);
@@ -361,8 +357,9 @@ impl<'j> Plan<'j> {
     }
 
     /// The elements that the calls pop, in their order, or show, each once; tells those that show one its number. Calls that pop write, so no group does both.
+    /// `None` where they are not told apart soon.
     #[inline(never)]
-    pub fn find_elements(&mut self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Few<ElementAt> {
+    pub fn find_elements(&mut self, transaction: &Transaction<'_>, held: &mut [Held<'_>]) -> Option<Few<ElementAt>> {
         let mut elements = Few::new();
         let showing = self.steps.iter().filter(|step| matches!(step.straight.on, On::Element)).count();
         let mut shown = Distinct::with_capacity(showing);
@@ -383,6 +380,7 @@ impl<'j> Plan<'j> {
                 _ => {}
             }
         }
-        elements
+        shown.into_list()?;
+        Some(elements)
     }
 }

@@ -3,6 +3,7 @@
 use super::held::{Held, Part, head_at};
 use super::plan::{ElementAt, Member, Plan, ends};
 use crate::arena;
+use crate::command::straight::On;
 use crate::error::Result;
 use crate::few::Few;
 use crate::layout::expiry::ExpiryRules;
@@ -46,10 +47,13 @@ pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, rules: ExpiryRul
 pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transaction: &Transaction<'_>) -> bool {
     held.len() == keys
         && (!plan.writes || plan.fits(transaction.limits()))
-        && plan
-            .steps
-            .iter()
-            .all(|step| plan.positions(step, transaction).all(|position| held.get_mut(position).is_some_and(|held| held.takes(step, plan))))
+        && plan.steps.iter().all(|step| {
+            let mut takes = |position: usize| held.get_mut(position).is_some_and(|held| held.takes(step));
+            match step.straight.on {
+                On::Strings { .. } => plan.positions(step, transaction).all(takes),
+                _ => takes(plan.position(step, transaction)),
+            }
+        })
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
         && (!plan.writes || !plan.has_shows || held.iter().all(Held::shows_what_is_stored))
 }

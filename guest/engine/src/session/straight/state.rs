@@ -69,7 +69,10 @@ impl<'v> State<'v> {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
                 match self.run(step, position, plan, transaction, versions, server.settings.max_string_bytes, reply) {
-                    Ok(()) => self.look(plan, step, transaction),
+                    Ok(()) => match step.straight.on {
+                        On::Strings { .. } => plan.positions(step, transaction).for_each(|position| self.look(position)),
+                        _ => self.look(position),
+                    },
                     Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
                         reply.truncate(start);
@@ -89,12 +92,10 @@ impl<'v> State<'v> {
         Ok((ops, bytes.saturating_add(self.put_again)))
     }
 
-    /// Notes that a call has looked at what is under its keys.
+    /// Notes that a call has looked at what is under the key at that position.
     #[inline]
-    fn look(&mut self, plan: &Plan<'_>, step: &Step<'_>, transaction: &Transaction<'_>) {
-        for position in plan.positions(step, transaction) {
-            self.held.get_mut(position).into_iter().for_each(Held::look);
-        }
+    fn look(&mut self, position: usize) {
+        self.held.get_mut(position).into_iter().for_each(Held::look);
     }
 
     /// Runs a call. `position` is that of its key.
@@ -229,11 +230,11 @@ impl<'v> State<'v> {
         max_string_bytes: usize,
         reply: &mut Reply,
     ) -> Result<()> {
-        let On::Strings { act, replies, .. } = step.straight.on else { return Ok(()) };
-        if step.writes && step.straight.parts(&step.call.args).any(|args| last(args).len() > max_string_bytes) {
+        let On::Strings { act, replies, removes, .. } = step.straight.on else { return Ok(()) };
+        if step.writes && !removes && step.straight.parts(&step.call.args).any(|args| last(args).len() > max_string_bytes) {
             return Err(texts::STRING_TOO_LONG);
         }
-        replies.start(step.parts(), reply);
+        replies.start(step.parts, reply);
         let mut changed = 0;
         for (args, position) in step.straight.parts(&step.call.args).zip(plan.positions(step, transaction)) {
             let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
@@ -261,7 +262,7 @@ impl<'v> State<'v> {
     ) -> Result<()> {
         let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
         let On::Members { kind, act, replies, .. } = step.straight.on else { return Ok(()) };
-        replies.start(step.parts(), reply);
+        replies.start(step.parts, reply);
         let mut changed = 0;
         for (args, &number) in step.straight.parts(&step.call.args).zip(numbers) {
             let Some(part) = self.parts.members.get_mut(number) else { return Err(StoreError::ReadOnly.into()) };
