@@ -16,6 +16,41 @@ use orbweaver_tests::{generator, sequence::Step};
 use std::fs;
 use std::path::Path;
 
+/// What else applications send in great numbers, on keys and with values that end in a number.
+const OTHERS: [&str; 27] = [
+    "SET s@ text@ EX 100",
+    "SET s@ text@ PX 5000 NX",
+    "SETNX s@ text@",
+    "EXPIRE s@ 100",
+    "TTL s@",
+    "GETSET s@ text",
+    "EXISTS s@",
+    "MSET s@ text@ t@ more@ u@ other@",
+    "MGET s@ t@ none@ u@",
+    "GETDEL t@",
+    "DEL s@",
+    "DEL u@ t@ s@",
+    "HSET h@ name text@ age @ mail m@@example.org",
+    "HMGET h@ name none age",
+    "HINCRBY h@ age 1",
+    "HDEL h@ name mail",
+    "SADD m@ a@ b@ c@ d@",
+    "SMISMEMBER m@ a@ e@",
+    "SREM m@ a@ b@",
+    "ZADD z@ @ a 2 b@ 3.5 c@",
+    "ZMSCORE z@ a none c@",
+    "ZREM z@ a c@",
+    "RPUSH l@ a@ b@ c@",
+    "LINDEX l@ 0",
+    "LLEN l@",
+    "LPOP l@",
+    "RPOP l@",
+];
+/// How many times each of them for each pipeline.
+const TIMES: usize = 5_000;
+/// On so many keys.
+const KEYS: usize = 1_000;
+
 /// How many times a plain operation runs for each pipeline: until what a call costs once does not count any more.
 const OPERATIONS_OF_EACH: usize = 20_000;
 /// Random sequences for each layout, and commands in one.
@@ -62,12 +97,15 @@ fn for_people(error: Box<dyn std::error::Error>) -> anyhow::Error {
 
 /// Runs everything through instances of a component, and hands each of them over.
 fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result<()>) -> Result<()> {
-    let bar = progress::bar("training", OPERATIONS.len() + NAMES.len() + 1);
+    let bar = progress::bar("training", OPERATIONS.len() + NAMES.len() + 2);
     for operation in OPERATIONS {
         bar.set_message(operation.name);
         counted(operation.name, measured(component, operation)?)?;
         bar.inc(1);
     }
+    bar.set_message("others");
+    counted("others", others(component)?)?;
+    bar.inc(1);
     for layout in NAMES {
         bar.set_message(layout);
         counted(&format!("layout-{layout}"), every_command(component, &[("layout", layout)])?)?;
@@ -128,6 +166,25 @@ fn measured(component: &Component, operation: &Operation) -> Result<Trainee> {
         let deliveries: Vec<Delivery<'_>> =
             turn.iter().zip(1..=CLIENTS).map(|(input, connection)| Delivery { connection, input }).collect();
         trainee.0.exchange(&deliveries)?;
+    }
+    Ok(trainee)
+}
+
+/// Those of [`OTHERS`], one command after the other, and all of them in turns.
+fn others(component: &Component) -> Result<Trainee> {
+    let mut trainee = Trainee::new(component, &[])?;
+    let request = |template: &str, run: usize| {
+        let number = (run % KEYS).to_string();
+        let command: Vec<Vec<u8>> = template.split(' ').map(|word| word.replace('@', &number).into_bytes()).collect();
+        encode_command(&command)
+    };
+    for pipeline in PIPELINES {
+        let mut send = |of: &dyn Fn(usize) -> Vec<u8>| {
+            let requests: Vec<Vec<u8>> = (0..TIMES).map(of).collect();
+            requests.chunks(pipeline).try_for_each(|requests| trainee.send(1, &requests.concat()))
+        };
+        OTHERS.iter().try_for_each(|template| send(&|run| request(template, run)))?;
+        send(&|run| OTHERS.get(run % OTHERS.len()).map_or_else(Vec::new, |template| request(template, run)))?;
     }
     Ok(trainee)
 }
