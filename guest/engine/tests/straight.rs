@@ -407,6 +407,7 @@ fn several_members_elements_and_strings_are_as_otherwise_however_many_and_long_t
         [format!("HMGET h{}", many(" #")), "GET y".into(), "HLEN h".into()],
         [format!("ZADD z{}", many(" # m#")), "SET y 1".into(), "ZADD z 1 a 2 b".into()],
         [format!("HSET h {long} 1 c 2"), "GET y".into(), format!("HMGET h {long} c")],
+        [format!("HMSET h {long} 1"), "GET y".into(), format!("HMGET h {long}")],
         [format!("SADD m{alike}"), "GET y".into(), format!("SMISMEMBER m{alike}")],
         [format!("MGET{alike}"), "GET y".into(), "SCARD m".into()],
         [format!("MSET {long} 1 y 2"), "GET y".into(), format!("DEL {long} y")],

@@ -391,10 +391,14 @@ impl Straight {
     #[inline]
     #[must_use]
     pub fn count(&self, args: &[Bytes]) -> usize {
-        match self.on {
-            On::Members { .. } | On::Push(_) | On::Strings { .. } => args.len().saturating_sub(self.front) / self.step.max(1),
-            _ => 1,
-        }
+        if self.may_name_several() { args.len().saturating_sub(self.front) / self.step.max(1) } else { 1 }
+    }
+
+    /// Whether a call may name more than one of them.
+    #[inline]
+    #[must_use]
+    pub const fn may_name_several(&self) -> bool {
+        matches!(self.on, On::Members { .. } | On::Push(_) | On::Strings { .. })
     }
 
     /// The arguments of each of them, where they may be several.

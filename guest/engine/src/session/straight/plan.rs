@@ -66,7 +66,9 @@ pub struct Step<'j> {
     pub writes: bool,
     /// Which of the keys it names, or the first of [several](Plan::positions).
     pub key: usize,
-    /// How many bytes its arguments have.
+    /// How many records each of its calls changes, at most, but for those of expiries.
+    records: usize,
+    /// How many bytes these have of its arguments, at most.
     bytes: usize,
     /// How many members, elements or keys each of its calls names.
     pub parts: usize,
@@ -75,12 +77,20 @@ pub struct Step<'j> {
     pub part: usize,
 }
 
-/// What calls of a command do.
+/// What calls of a command with so many arguments do.
 #[derive(Clone, Copy)]
 struct Doing {
     command: &'static Command,
     straight: &'static Straight,
+    args: usize,
     writes: bool,
+    may_name_several: bool,
+    /// How many members, elements or keys each of them names.
+    parts: usize,
+    /// How many records it changes, at most, but for those of expiries.
+    records: usize,
+    /// In how many of these its arguments are, at most.
+    copies: usize,
 }
 
 /// A key: its space, and its name.
@@ -89,15 +99,7 @@ type Key<'j> = (u32, &'j [u8]);
 impl<'j> Step<'j> {
     /// How many changes each of its calls makes to what is held, at most.
     pub fn most_ops(&self, held: &Held<'_>) -> usize {
-        let records = match (self.straight.on, self.straight.kind()) {
-            // Each may lose an expiry.
-            (On::Strings { .. }, _) => return 2 * self.parts,
-            (_, None | Some(Kind::String)) => 1,
-            (_, Some(Kind::Hash | Kind::List | Kind::Set)) => 1 + self.parts,
-            // A member that is there has another place by its score, one that is new has the head changed.
-            (_, Some(Kind::SortedSet)) => 3 * self.parts,
-        };
-        records + self.most_expiry_ops(held)
+        self.records + self.most_expiry_ops(held)
     }
 
     /// How many of these are of the record of its expiry.
@@ -112,15 +114,10 @@ impl<'j> Step<'j> {
         usize::from(gets) + usize::from(had_one && (loses || held.expire_at_ms.is_none()))
     }
 
-    /// How many bytes these have, about: a sorted set's member is in three of its keys, and the key in that of each expiry.
+    /// How many bytes these have, about: the key is in that of each expiry.
     pub fn most_bytes(&self, held: &Held<'_>) -> usize {
-        let times = match (self.straight.on, self.straight.kind()) {
-            (On::Strings { .. }, _) => 2,
-            (_, Some(Kind::SortedSet)) => 3,
-            _ => 1,
-        };
         let expiries = arg(&self.call.args, 1).len() * self.most_expiry_ops(held);
-        self.bytes.saturating_mul(times).saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
+        self.bytes.saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
     }
 
     /// How many keys its calls may name that name several; 0 for all others.
@@ -165,29 +162,34 @@ impl<'j> Plan<'j> {
         for job in jobs {
             let (call, times) = (call_of(job, last)?, job.times());
             // Most calls of a group are of one command.
-            let Doing { straight, writes, .. } = match doing {
-                Some(doing) if std::ptr::eq(doing.command, call.command) && doing.straight.takes(call.args.len()) => doing,
+            let Doing { straight, may_name_several, writes, parts, records, copies, .. } = match doing {
+                Some(doing) if std::ptr::eq(doing.command, call.command) && doing.args == call.args.len() => doing,
                 _ => *doing.insert(plan.take_command(call, removal_rests)?),
             };
-            let parts = straight.count(&call.args);
             plan.parts += parts;
-            if plan.parts > MOST_PARTS || writes && makes_a_tree(straight, parts) {
+            if plan.parts > MOST_PARTS {
                 return None;
             }
             let name = call.args.get(1).filter(|_| straight.is_meant_by(&call.args))?;
             let key: Key<'_> = (*catalog.spaces.get(call.db)?, name);
             let member = straight.name().map_or(0, |name| arg(&call.args, name).len());
-            let longest = straight.names(&call.args).map(Bytes::len).fold(name.len().max(member), usize::max);
-            if longest > MOST_NAME_BYTES {
+            if name.len().max(member) > MOST_NAME_BYTES {
                 return None;
+            }
+            let bytes: usize = call.args.iter().skip(1).map(Bytes::len).sum();
+            let mut longest = bytes;
+            if may_name_several {
+                if straight.names(&call.args).any(|name| name.len() > MOST_NAME_BYTES) {
+                    return None;
+                }
+                longest = name.len() + straight.longest_part(&call.args);
             }
             if plan.steps.is_empty() {
                 plan.steps.reserve_exact(jobs.len());
                 plan.keys.reserve_exact(jobs.len());
             }
             last = Some(call);
-            let bytes = call.args.iter().skip(1).map(Bytes::len).sum();
-            plan.longest = plan.longest.max(if parts > 1 { name.len() + straight.longest_part(&call.args) } else { bytes });
+            plan.longest = plan.longest.max(longest);
             let is_last = plan.keys.last().is_some_and(|last| last.0 == key.0 && are_same(last.1, key.1));
             let mut first = plan.keys.len() - usize::from(is_last);
             if let On::Strings { .. } = straight.on {
@@ -196,7 +198,17 @@ impl<'j> Plan<'j> {
             } else if !is_last {
                 plan.keys.push(key);
             }
-            plan.steps.push(Step { call, straight, times, writes, key: first, bytes, parts, part: 0 });
+            plan.steps.push(Step {
+                call,
+                straight,
+                times,
+                writes,
+                key: first,
+                records,
+                bytes: bytes.saturating_mul(copies),
+                parts,
+                part: 0,
+            });
         }
         if !plan.writes && plan.keys.len() > 1 {
             // The keys of those that write are sorted anyhow, see `position`.
@@ -229,7 +241,13 @@ impl<'j> Plan<'j> {
         self.shows_elements |= matches!(straight.on, On::Element);
         self.has_any_keys |= kind.is_none();
         // What is popped and what is shown would be found together: by order, and by number.
-        (!self.writes || !self.shows_elements).then_some(Doing { command: call.command, straight, writes })
+        let (args, parts) = (call.args.len(), straight.count(&call.args));
+        if writes && makes_a_tree(straight, parts) {
+            return None;
+        }
+        let (may_name_several, records, copies) = (straight.may_name_several(), most_records(straight, parts), copies(straight));
+        let doing = Doing { command: call.command, straight, args, writes, may_name_several, parts, records, copies };
+        (!self.writes || !self.shows_elements).then_some(doing)
     }
 
     /// Has each key once; `None` where they are not told apart soon.
@@ -308,6 +326,27 @@ impl<'j> Plan<'j> {
             1 => step.key,
             _ => self.several.get(step.part + number).copied().unwrap_or(usize::MAX),
         }))
+    }
+}
+
+/// How many records a call changes, at most, that names so many members, elements or keys, but for those of expiries.
+fn most_records(straight: &Straight, parts: usize) -> usize {
+    match (straight.on, straight.kind()) {
+        // Each may lose an expiry.
+        (On::Strings { .. }, _) => 2 * parts,
+        (_, None | Some(Kind::String)) => 1,
+        (_, Some(Kind::Hash | Kind::List | Kind::Set)) => 1 + parts,
+        // A member that is there has another place by its score, one that is new has the head changed.
+        (_, Some(Kind::SortedSet)) => 3 * parts,
+    }
+}
+
+/// In how many records the arguments of a call are, at most.
+fn copies(straight: &Straight) -> usize {
+    match (straight.on, straight.kind()) {
+        (On::Strings { .. }, _) => 2,
+        (_, Some(Kind::SortedSet)) => 3,
+        _ => 1,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops or shows.
 
 use super::held::{Held, Part, head_at};
-use super::plan::{ElementAt, Member, Plan, ends};
+use super::plan::{ElementAt, Member, Plan, Step, ends};
 use crate::arena;
 use crate::command::straight::On;
 use crate::error::Result;
@@ -47,15 +47,18 @@ pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, rules: ExpiryRul
 pub fn are_straight(held: &mut [Held<'_>], keys: usize, plan: &Plan<'_>, transaction: &Transaction<'_>) -> bool {
     held.len() == keys
         && (!plan.writes || plan.fits(transaction.limits()))
-        && plan.steps.iter().all(|step| {
-            let mut takes = |position: usize| held.get_mut(position).is_some_and(|held| held.takes(step));
-            match step.straight.on {
-                On::Strings { .. } => plan.positions(step, transaction).all(takes),
-                _ => takes(plan.position(step, transaction)),
-            }
+        && plan.steps.iter().all(|step| match step.straight.on {
+            On::Strings { .. } => are_all_straight(held, step, plan, transaction),
+            _ => held.get_mut(plan.position(step, transaction)).is_some_and(|held| held.takes(step)),
         })
         && (!plan.has_removals || held.iter().all(Held::loses_simply))
         && (!plan.writes || !plan.has_shows || held.iter().all(Held::shows_what_is_stored))
+}
+
+/// Whether a call on several keys can go straight, by what is under them.
+#[inline(never)]
+fn are_all_straight(held: &mut [Held<'_>], step: &Step<'_>, plan: &Plan<'_>, transaction: &Transaction<'_>) -> bool {
+    plan.positions(step, transaction).all(|position| held.get_mut(position).is_some_and(|held| held.takes(step)))
 }
 
 /// Reads the members that the calls of a group name, and the elements that they pop or show; `None` where they cannot go straight. `found` is where their records

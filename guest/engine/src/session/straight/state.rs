@@ -69,10 +69,7 @@ impl<'v> State<'v> {
                 reply.set_protocol(step.call.protocol);
                 let start = reply.len();
                 match self.run(step, position, plan, transaction, versions, server.settings.max_string_bytes, reply) {
-                    Ok(()) => match step.straight.on {
-                        On::Strings { .. } => plan.positions(step, transaction).for_each(|position| self.look(position)),
-                        _ => self.look(position),
-                    },
+                    Ok(()) => self.held.get_mut(position).into_iter().for_each(Held::look),
                     Err(error) if error.is_transient() || error == Error::OutOfVersions => return Err(error),
                     Err(error) => {
                         reply.truncate(start);
@@ -90,12 +87,6 @@ impl<'v> State<'v> {
             }
         }
         Ok((ops, bytes.saturating_add(self.put_again)))
-    }
-
-    /// Notes that a call has looked at what is under the key at that position.
-    #[inline]
-    fn look(&mut self, position: usize) {
-        self.held.get_mut(position).into_iter().for_each(Held::look);
     }
 
     /// Runs a call. `position` is that of its key.
@@ -239,12 +230,14 @@ impl<'v> State<'v> {
         for (args, position) in step.straight.parts(&step.call.args).zip(plan.positions(step, transaction)) {
             let Some(held) = self.held.get_mut(position) else { return Err(StoreError::ReadOnly.into()) };
             let value = if let Body::String(value) = held.body { Some(value) } else { None };
-            match act.on(args, value, reply)? {
-                Fate::Stays => continue,
+            let fate = act.on(args, value, reply)?;
+            changed += u64::from(fate != Fate::Stays);
+            match fate {
+                Fate::Stays => {}
                 Fate::Becomes(new) => held.become_string(Some(new), None),
                 Fate::Goes => held.become_string(None, None),
             }
-            changed += 1;
+            held.look();
         }
         replies.finish(changed, reply);
         Ok(())
