@@ -314,6 +314,8 @@ proptest! {
         let beside = |name: u32, score: u32| if name.is_multiple_of(50) { "EXPIRE large 1000".to_owned() } else { format!("SET s{} {score}", name % 5) };
         let add = |name: u32, score: u32| match name % 3 {
             0 => format!("ZADD large {score} {name} {name} more{name} 1 more{score}"),
+            1 if score == 4 => format!("ZINCRBY large -2 {name}"),
+            1 if score == 3 => format!("ZREM large {name} more{name} none"),
             _ => format!("ZADD large {score} {name}"),
         };
         let pair = |&(name, score): &(u32, u32)| [add(name, score), beside(name, score)];

@@ -103,9 +103,9 @@ impl<'v> Held<'v> {
         })
     }
 
-    /// Whether a call can go straight, as far as it is asked alone: what it looks for is here, or nothing is, it changes no tree of ranks and
-    /// nothing that has one, what it reads has not expired, and what it shows is near.
-    /// What it will do is noted for [`Held::loses_simply`] and [`Held::shows_what_is_stored`].
+    /// Whether a call can go straight, as far as it and those before it tell: what it looks for is here, or nothing is, it changes no tree of ranks and
+    /// nothing that has one, or that they give one, what it reads has not expired, and what it shows is near.
+    /// What it will do is noted for the calls behind it, for [`Held::loses_simply`] and [`Held::shows_what_is_stored`].
     #[inline(always)]
     pub fn takes(&mut self, step: &Step<'_>) -> bool {
         // Whether those remove it that only read depends on what they are committed with.

@@ -5,7 +5,7 @@
 //!
 //! Where it is not as simple, because a key holds something else, or has expired where something is written, unless it was a string that all of them change,
 //! or may lose its last member and get another one, or ranks are shown that a tree knows better, or what is shown is changed, or somebody is told of events,
-//! the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
+//! or very many names share their places, the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
 
 mod held;
 mod plan;

@@ -20,7 +20,7 @@ use std::ops::Range;
 /// text of a number.
 const MOST_AROUND: usize = 64;
 
-/// Longer names do not go straight: what they are told apart by is looked for among [few](Distinct), all of which may have to be compared.
+/// Longer names do not go straight: to be told apart, some are [compared with many others](Distinct).
 const MOST_NAME_BYTES: usize = 1024;
 
 /// So many members, elements and keys a group names at most that goes straight.
@@ -133,8 +133,9 @@ impl<'j> Step<'j> {
 }
 
 impl<'j> Plan<'j> {
-    /// The plan of jobs, which come behind the call `last`; `None` where one of them is no call that goes straight, where they are run in a row, and
-    /// where they remove strings while that rests for so many groups.
+    /// The plan of jobs, which come behind the call `last`; `None` where one of them is no call that goes straight, where they are run in a row,
+    /// where they name too many members, elements or keys, or some that are not told apart soon, and where they remove strings while that rests for so many
+    /// groups.
     #[inline(never)]
     pub fn of(last: Option<&'j Call>, jobs: &'j [Job], catalog: &Catalog, removal_rests: &mut u32) -> Option<Self> {
         let mut plan = Self {
@@ -350,7 +351,7 @@ fn copies(straight: &Straight) -> usize {
     }
 }
 
-/// Whether a sorted set surely has a tree of ranks that a call adds so many members to.
+/// Whether a sorted set has a tree of ranks that a call adds so many members to, unless it names some of them twice.
 fn makes_a_tree(straight: &Straight, parts: usize) -> bool {
     straight.kind() == Some(Kind::SortedSet) && !straight.removes() && u64::try_from(parts).is_ok_and(|parts| parts > MEMBERS_BEFORE_A_TREE)
 }
