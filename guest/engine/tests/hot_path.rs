@@ -65,36 +65,51 @@ fn the_main_commands_call_the_store_and_allocate_no_more_than_they_did() {
     }
     // What takes away goes straight, too: the heads are read, then the members and the element; and it allocates less than what does not.
     let replies = b"$1\r\na\r\n:1\r\n:1\r\n:1\r\n:5\r\n";
-    let (cost, straight) = cost_of_group(["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"], replies);
-    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (4, 8, 5, 5));
-    let (_, otherwise) = cost_of_group(["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREMRANGEBYSCORE z@ 1 1", "RPUSH l@ f"], replies);
-    assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
-    // So does what tells of a key, of an element or of a rank: the heads are read, then the element and the member, then the page that has the rank.
-    let replies = b"$1\r\ne\r\n:1\r\n+set\r\n:1\r\n:-1\r\n";
-    let (cost, straight) = cost_of_group(["LINDEX l@ -1", "EXISTS h@", "TYPE m@", "ZRANK z@ b", "TTL l@"], replies);
-    assert_eq!((cost.calls, cost.records_read, cost.puts), (5, 8, 0));
-    let (_, otherwise) = cost_of_group(
-        ["LINDEX l@ -1", "EXISTS h@", "TYPE m@", "ZRANK z@ b WITHSCORE", "TTL l@"],
-        b"$1\r\ne\r\n:1\r\n+set\r\n*2\r\n:1\r\n$1\r\n2\r\n:-1\r\n",
+    goes_straight(
+        (["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREM z@ a", "RPUSH l@ f"], replies),
+        (4, 8, 5, 5),
+        (["LPOP l@", "HDEL h@ f", "SREM m@ a", "ZREMRANGEBYSCORE z@ 1 1", "RPUSH l@ f"], replies),
+        17,
     );
-    assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
+    // So does what tells of a key, of an element or of a rank: the heads are read, then the element and the member, then the page that has the rank.
+    goes_straight(
+        (["LINDEX l@ -1", "EXISTS h@", "TYPE m@", "ZRANK z@ b", "TTL l@"], b"$1\r\ne\r\n:1\r\n+set\r\n:1\r\n:-1\r\n"),
+        (5, 8, 0, 0),
+        (
+            ["LINDEX l@ -1", "EXISTS h@", "TYPE m@", "ZRANK z@ b WITHSCORE", "TTL l@"],
+            b"$1\r\ne\r\n:1\r\n+set\r\n*2\r\n:1\r\n$1\r\n2\r\n:-1\r\n",
+        ),
+        17,
+    );
     // And what lets keys expire, also behind a DEL of what is no string, which has DELs rest alone: each has its head put and the record of its expiry,
     // in the place of the one before.
     let replies = b"+OK\r\n+OK\r\n:1\r\n:1\r\n+OK\r\n";
-    let (cost, straight) =
-        cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000", "SETEX s@ 90 v"], replies);
-    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (3, 4, 8, 1));
-    let (_, otherwise) =
-        cost_of_group(["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000 XX", "SETEX s@ 90 v"], replies);
-    assert!(straight <= 17 && otherwise > 17, "{straight} and {otherwise} allocations");
+    goes_straight(
+        (["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000", "SETEX s@ 90 v"], replies),
+        (3, 4, 8, 1),
+        (["SETEX s@ 100 v", "SET t@ v PX 5000", "EXPIRE h@ 100", "PEXPIRE e@ 5000 XX", "SETEX s@ 90 v"], replies),
+        17,
+    );
     // And what names several strings, fields and members: each of them is read once and put once.
     let replies = b"+OK\r\n$-1\r\n:1\r\n:2\r\n*2\r\n$1\r\n1\r\n$1\r\n3\r\n";
-    let (cost, straight) =
-        cost_of_group(["MSET s@ v t@ w", "SET t@ v NX EX 100", "HSET h@ g 3 i 4", "SADD m@ a c d", "HMGET h@ f g"], replies);
-    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), (4, 10, 8, 0));
-    let (_, otherwise) =
-        cost_of_group(["MSET s@ v t@ w", "SET t@ v NX EXAT 9", "HSET h@ g 3 i 4", "SADD m@ a c d", "HMGET h@ f g"], replies);
-    assert!(straight <= 24 && otherwise > 24, "{straight} and {otherwise} allocations");
+    goes_straight(
+        (["MSET s@ v t@ w", "SET t@ v NX EX 100", "HSET h@ g 3 i 4", "SADD m@ a c d", "HMGET h@ f g"], replies),
+        (4, 10, 8, 0),
+        (["MSET s@ v t@ w", "SET t@ v NX EXAT 9", "HSET h@ g 3 i 4", "SADD m@ a c d", "HMGET h@ f g"], replies),
+        24,
+    );
+}
+
+/// Commands, and what they reply.
+type Group<'g> = ([&'g str; 5], &'g [u8]);
+
+/// A group costs so many calls, records read, put and deleted, and allocates no more than `most` times, as it goes straight; another one, which does
+/// not, allocates more.
+fn goes_straight((commands, replies): Group<'_>, costs: (usize, usize, usize, usize), (others, other_replies): Group<'_>, most: usize) {
+    let (cost, straight) = cost_of_group(commands, replies);
+    assert_eq!((cost.calls, cost.records_read, cost.puts, cost.deletes), costs, "{commands:?}");
+    let (_, otherwise) = cost_of_group(others, other_replies);
+    assert!(straight <= most && otherwise > most, "{commands:?}: {straight} and {otherwise} allocations");
 }
 
 /// As [`cost`], of a group of requests to keys whose names end in `@`.

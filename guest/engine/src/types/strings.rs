@@ -22,12 +22,13 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether it holds for what is stored under a key.
-    fn holds(self, old: Option<&Meta>) -> bool {
+    /// Whether it holds for a key under which there is something, or nothing.
+    #[must_use]
+    pub const fn holds(self, is_there: bool) -> bool {
         match self {
             Self::Always => true,
-            Self::IfAbsent => old.is_none(),
-            Self::IfPresent => old.is_some(),
+            Self::IfAbsent => !is_there,
+            Self::IfPresent => is_there,
         }
     }
 }
@@ -106,7 +107,7 @@ pub fn get_and_set(db: &mut Db, at: &KeyAt, value: Bytes, condition: Condition, 
 }
 
 fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition: Condition, expiry: Expiry) -> Result<bool> {
-    let holds = condition.holds(old);
+    let holds = condition.holds(old.is_some());
     if holds {
         db.write_string(at, old, value, expiry.after(old))?;
         db.notify(Classes::STRING, "set", at);
@@ -125,7 +126,7 @@ fn replace(db: &mut Db, at: &KeyAt, old: Option<&Meta>, value: Bytes, condition:
 pub fn set_many(db: &mut Db, pairs: &[(KeyAt, Bytes)], condition: Condition) -> Result<bool> {
     if condition != Condition::Always {
         for (at, _) in pairs {
-            if !condition.holds(db.find_in_place_of(at, Kind::String)?.as_ref()) {
+            if !condition.holds(db.find_in_place_of(at, Kind::String)?.is_some()) {
                 return Ok(false);
             }
         }

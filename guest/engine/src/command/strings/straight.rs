@@ -4,12 +4,12 @@ use super::numbers;
 use super::set::Options;
 use crate::command::expiry::{ExpiryOption, Time};
 use crate::command::options::integer;
-use crate::command::straight::{self, Act, Expires, Fate, NewExpiry, Replies, Straight, arg, last};
+use crate::command::straight::{self, Act, Expires, Fate, NewExpiry, Replies, Straight, arg};
 use crate::error::Result;
 use crate::layout::straight::Value;
 use crate::number::parse_i64;
 use crate::resp::reply::Reply;
-use crate::types::strings::{self, Condition};
+use crate::types::strings;
 use bytes::Bytes;
 use std::ops::RangeInclusive;
 
@@ -34,11 +34,11 @@ pub(super) const MGET: Straight = Straight::showing_strings();
 pub(super) const MSET: Straight = Straight::on_strings(1, 2, false, Act::Run(straight::put_last), Replies::Ok);
 pub(super) const GETSET: Straight = Straight::setting(3, NewExpiry::Never, |args, value, reply| {
     Act::Show.on(args, value, reply)?;
-    Ok(Fate::Becomes(Value::Bytes(last(args))))
+    straight::put_last(args, value, reply)
 });
 pub(super) const GETDEL: Straight = Straight::removing_string(|args, value, reply| {
     Act::Show.on(args, value, reply)?;
-    Ok(if value.is_some() { Fate::Goes } else { Fate::Stays })
+    Ok(straight::removed(value))
 });
 
 /// The time to live that is all that SET is told behind the value, as it is mostly, and the number.
@@ -80,11 +80,7 @@ fn set_with_options<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut
         return set(args, value, reply);
     }
     let Options { condition, get, .. } = Options::parse(args)?;
-    let is_set = match condition {
-        Condition::Always => true,
-        Condition::IfAbsent => value.is_none(),
-        Condition::IfPresent => value.is_some(),
-    };
+    let is_set = condition.holds(value.is_some());
     if get {
         Act::Show.on(args, value, reply)?;
     } else if is_set {
@@ -95,7 +91,7 @@ fn set_with_options<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut
     Ok(if is_set { Fate::Becomes(Value::Bytes(arg(args, 2))) } else { Fate::Stays })
 }
 
-fn set_last<'a>(args: &'a [Bytes], _: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
+fn set_last<'a>(args: &'a [Bytes], value: Option<Value<'_>>, reply: &mut Reply) -> Result<Fate<'a>> {
     reply.ok();
-    Ok(Fate::Becomes(Value::Bytes(last(args))))
+    straight::put_last(args, value, reply)
 }

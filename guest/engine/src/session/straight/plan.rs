@@ -241,13 +241,13 @@ impl<'j> Plan<'j> {
         self.has_shows |= straight.shows();
         self.shows_elements |= matches!(straight.on, On::Element);
         self.has_any_keys |= kind.is_none();
-        // What is popped and what is shown would be found together: by order, and by number.
         let (args, parts) = (call.args.len(), straight.count(&call.args));
         if writes && makes_a_tree(straight, parts) {
             return None;
         }
         let (may_name_several, records, copies) = (straight.may_name_several(), most_records(straight, parts), copies(straight));
         let doing = Doing { command: call.command, straight, args, writes, may_name_several, parts, records, copies };
+        // What is popped and what is shown would be found together: by order, and by number.
         (!self.writes || !self.shows_elements).then_some(doing)
     }
 
