@@ -24,6 +24,12 @@ impl<'p> Records<'p> {
         Self { rest: packed }
     }
 
+    /// The value of the record that has this key.
+    #[must_use]
+    pub fn value_of(mut self, key: &[u8]) -> Option<&'p [u8]> {
+        self.find(|(own, _)| *own >= key).filter(|(own, _)| *own == key).map(|(_, value)| value)
+    }
+
     fn piece(&mut self) -> Option<&'p [u8]> {
         let (length, rest) = length(self.rest)?;
         let (piece, rest) = rest.split_at_checked(length)?;

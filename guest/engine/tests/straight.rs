@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod common;
+mod keeper;
 mod measured;
 
 use common::Client;
@@ -287,15 +288,19 @@ proptest! {
     fn calls_that_go_straight_reply_and_leave_what_they_do_otherwise(
         pipelines in pipelines(),
         (max_batch_ops, max_batch_bytes) in prop::sample::select([(50, u64::MAX), (u64::MAX, 2000), (u64::MAX, u64::MAX)].as_slice()),
-        packed in prop::sample::select([0, 0, 0, 200].as_slice()),
+        packed in prop::sample::select([0, 0, 0, 20, 60, 200].as_slice()),
         some_wait in prop::bool::weighted(0.2),
     ) {
         let limits = Limits { max_batch_ops, max_batch_bytes, ..Limits::NONE };
         let [straight, otherwise] = [false, true].map(|are_heard| run(&pipelines, limits, packed, some_wait, are_heard));
         prop_assert_eq!(straight.0, otherwise.0);
-        // What is packed depends on what is committed together, and that on who listens.
         if packed == 0 {
             prop_assert_eq!(straight.1.contents(), otherwise.1.contents());
+        } else {
+            // What is packed depends on what is committed together, and that on who listens.
+            let [mut straight, mut otherwise] = [straight.1, otherwise.1].map(|store| Client::on_any_packing(Box::new(store), packed));
+            prop_assert_eq!(keeper::check(straight.engine(), 1000), Vec::<String>::new());
+            prop_assert_eq!(keeper::dump(straight.engine(), 1 << 16), keeper::dump(otherwise.engine(), 1 << 16));
         }
     }
 

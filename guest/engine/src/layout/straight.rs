@@ -9,10 +9,11 @@
 use super::Kind;
 pub use super::orbweaver::shown::CollectionReader;
 pub use super::orbweaver::straight::{
-    PREFIX_BYTES, empty, expiry_prefix, index, ordered, prefix, read_head, read_part, write_collection, write_part, write_score,
-    write_string,
+    PREFIX_BYTES, empty, expiry_prefix, index, ordered, prefix, read_head, read_part, write_collection, write_packed, write_part,
+    write_score, write_string,
 };
 use crate::store::Keyspace;
+use crate::transaction::Packing;
 
 /// A value of a string, of a field, or of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,8 +62,8 @@ impl<'a> Value<'a> {
 pub enum Under<'r> {
     /// A string, whole.
     String(&'r [u8]),
-    /// A collection of any other kind.
-    Collection(Head),
+    /// A collection of any other kind, and its records where it is packed; otherwise none.
+    Collection(Head, &'r [u8]),
 }
 
 /// The head of a collection.
@@ -91,6 +92,6 @@ pub struct Keyspaces {
     pub scores: Keyspace,
     /// Those of keys that expire, in the order in which they do.
     pub expiries: Keyspace,
-    /// Whether new collections, empty ones with a reserved version, are kept like this.
-    pub takes_new_collections: bool,
+    /// How collections are packed. New ones are empty ones with a reserved version.
+    pub packing: Packing,
 }

@@ -221,6 +221,11 @@ impl Censuses {
         self.kept.iter_mut().for_each(|census| census.note_put(keyspace, key));
     }
 
+    /// Whether none is kept.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     /// The changes of a transaction are committed.
     pub(super) fn settle(&mut self) {
         self.kept.iter_mut().for_each(|census| census.is_tentative = false);

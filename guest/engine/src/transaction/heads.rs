@@ -60,6 +60,21 @@ pub struct PackedHead {
     pub has_seconds: bool,
 }
 
+impl Packing {
+    /// Whether any are packed that are written.
+    #[must_use]
+    pub const fn packs(&self) -> bool {
+        self.max_bytes > 0
+    }
+
+    /// What a head may hold in a store.
+    #[must_use]
+    pub fn room(&self, limits: &Limits) -> Room {
+        let room = Room::within(limits);
+        Room { bytes: room.bytes.min(self.max_bytes), ..room }
+    }
+}
+
 impl PackedHead {
     fn records(&self) -> Records<'_> {
         Records::of(self.value.get(self.records_at..).unwrap_or_default())
@@ -70,9 +85,9 @@ impl PackedHead {
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// So many records at most.
-    records: usize,
+    pub records: usize,
     /// So many bytes of them at most.
-    bytes: usize,
+    pub bytes: usize,
 }
 
 /// So many full heads are in a batch at most, or more that are smaller: groups have fewer commands, and most commands change one collection.
@@ -84,7 +99,7 @@ const HEAD_BYTES: u64 = 64;
 
 impl Room {
     /// What a store has room for.
-    pub fn within(limits: &Limits) -> Self {
+    fn within(limits: &Limits) -> Self {
         let size = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
         let bytes = limits.max_value_bytes.saturating_sub(HEAD_BYTES).min(limits.max_batch_bytes / HEADS_OF_A_BATCH);
         Self { records: size(limits.max_batch_ops / RECORDS_OF_A_BATCH), bytes: size(bytes) }
@@ -155,7 +170,7 @@ impl Heads {
             return Some(seconds.find(|(own, _)| own == key).map(|(_, value)| value));
         }
         let name = key.get(size_of::<u64>()..)?;
-        Some(head.records().find(|(own, _)| *own == name).map(|(_, value)| head.value.slice_ref(value)))
+        Some(head.records().value_of(name).map(|value| head.value.slice_ref(value)))
     }
 
     /// What a scan of the store would find in a range within a collection that is known, all of it; `None` of other ranges.
@@ -197,9 +212,9 @@ impl Heads {
     /// Puts the changes of collections that are known into their heads, as far as these have room for them. The log of the overlay is not used any
     /// more.
     #[inline(never)]
-    pub fn fold(&self, overlay: &mut Overlay, room: Room) {
+    pub fn fold(&self, overlay: &mut Overlay, limits: &Limits) {
         let Some(packing) = self.packing.as_ref() else { return };
-        let room = Room { bytes: room.bytes.min(packing.max_bytes), ..room };
+        let room = packing.room(limits);
         overlay.lay_down();
         let mut heads = HashMap::<u64, (Bytes, Bytes), FixedState>::default();
         for (_, key, value) in overlay.changes(packing.heads) {

@@ -18,7 +18,7 @@ mod straight;
 mod tests;
 
 pub use census::{Census, Censuses, Parts};
-pub use heads::{HeadForm, PackedHead, Packing};
+pub use heads::{HeadForm, PackedHead, Packing, Room};
 pub use scan::{Run, Scan};
 pub use straight::{Found, Parked};
 
@@ -26,7 +26,7 @@ use crate::few::Few;
 use crate::store::{Batch, KeyRange, Keyspace, Limits, Scope, Store, StoreError, lent};
 use bytes::Bytes;
 use expected::Expected;
-use heads::{Heads, Room};
+use heads::Heads;
 use in_hand::InHand;
 use overlay::Overlay;
 use std::ops::{Deref, DerefMut};
@@ -495,8 +495,8 @@ impl<'s> Transaction<'s> {
         if !self.memory.overlay.is_unchanged() || !self.memory.touched.is_empty() {
             let limits = self.limits;
             let Memory { overlay, heads, batch, touched, .. } = &mut *self.memory;
-            if !heads.is_empty() {
-                heads.fold(overlay, Room::within(&limits));
+            if !heads.is_empty() && !overlay.is_unchanged() {
+                heads.fold(overlay, &limits);
             }
             overlay.fill(batch)?;
             if batch.len() > limits.max_batch_ops {

@@ -239,12 +239,19 @@ impl Transaction<'_> {
         let mut items = PageItems::expecting(expected);
         while !range.is_empty(Order::Bytes) {
             let mut last = Ok(None);
-            self.store.scan_and_look(keyspace, range, direction, items.next(), &mut |page| {
+            let mut see = |page: &Page| {
                 last = last_of(page).map_err(E::from).and_then(|last| {
                     let flow = visit(Run::lying(page.pieces_from(0)))?;
                     Ok(last.filter(|_| flow.is_continue()).map(<[u8]>::to_vec))
                 });
-            })?;
+            };
+            // Seen in one place: what sees is compiled into each.
+            let see: &mut dyn FnMut(&Page) = &mut see;
+            let packed = if self.memory.heads.is_empty() { None } else { self.memory.heads.page(keyspace, range, direction) };
+            match packed {
+                Some(page) => see(&page),
+                None => self.store.scan_and_look(keyspace, range, direction, items.next(), see)?,
+            }
             let Some(last) = last? else { break };
             Scan::pass(range, direction, &last);
         }

@@ -133,6 +133,13 @@ impl Transaction<'_> {
         put(&mut self.memory.batch, &mut self.censuses, keyspace, key, value)
     }
 
+    /// Notes that a record is put under a key of these pieces, which lies in a head.
+    pub fn note_put<const N: usize>(&mut self, keyspace: Keyspace, key: [&[u8]; N]) {
+        if let Some(censuses) = self.censuses.as_mut().filter(|censuses| !censuses.is_empty()) {
+            censuses.note_put(keyspace, &key.concat());
+        }
+    }
+
     /// Deletes a record that is not put, under a key of these pieces.
     ///
     /// # Errors

@@ -283,7 +283,7 @@ impl Layout for Orbweaver {
             parts: self.data,
             scores: self.score,
             expiries: self.expiry,
-            takes_new_collections: self.max_packed_bytes == 0,
+            packing: self.packing(),
         })
     }
 

@@ -210,7 +210,8 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
         (ListHead::None, reader.u64("a count is cut short")?)
     };
     if is_packed {
-        check_packed(kind, reader)?;
+        let records_at = reader.offset();
+        check_packed(kind, &reader.rest()).map_err(|flaw| Flaw { offset: records_at + flaw.offset, ..flaw })?;
     } else {
         reader.end()?;
     }
@@ -218,11 +219,13 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     Ok(Meta { expire_at_ms, body: Body::Collection(collection) })
 }
 
-#[cold]
-fn check_packed(kind: Kind, reader: Reader<'_>) -> Result<(), Flaw> {
-    let records_at = reader.offset();
-    let checked = packed::check(&reader.rest(), |key, value| flaw_of_packed(kind, key, value));
-    checked.map_err(|flaw| Flaw { offset: records_at + flaw.offset, ..flaw })
+/// Whether these are the records of a packed collection.
+///
+/// # Errors
+/// What is wrong, and where the record begins.
+#[inline(never)]
+pub fn check_packed(kind: Kind, records: &[u8]) -> Result<(), Flaw> {
+    packed::check(records, |key, value| flaw_of_packed(kind, key, value))
 }
 
 /// What is wrong with a record that is packed.

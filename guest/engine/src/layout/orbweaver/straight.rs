@@ -1,7 +1,7 @@
 //! The records of what goes straight, in this layout: `docs/format.md`, Records.
 
 pub use super::records::write_string;
-use super::records::{self, EXPIRES, RANKED};
+use super::records::{self, EXPIRES, PACKED, RANKED};
 use crate::layout::ranks::MAX_LEVELS;
 use crate::layout::straight::{Head, Under, Value};
 use crate::layout::{Kind, ordered_score};
@@ -10,13 +10,18 @@ use bytes::BufMut;
 /// How many bytes the keys of the records of a collection have in common.
 pub const PREFIX_BYTES: usize = 8;
 
-/// When a key expires, Unix time in milliseconds, and what is under it; `None` where its record says more than this knows, as that it is packed, or that
-/// fields expire, or where it is corrupt. Otherwise what [`records::decode_meta`] reads.
+/// When a key expires, Unix time in milliseconds, and what is under it; `None` where its record says more than this knows, as that fields expire, or where
+/// it is corrupt. Otherwise what [`records::decode_meta`] reads.
 #[must_use]
 pub fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
     let ([kind, flags], rest) = record.split_first_chunk()?;
     let kind = records::kind_of(*kind)?;
-    let known = if kind == Kind::SortedSet { EXPIRES | RANKED } else { EXPIRES };
+    let is_packed = flags & PACKED != 0 && kind != Kind::String;
+    let known = match kind {
+        _ if is_packed => EXPIRES | PACKED,
+        Kind::SortedSet => EXPIRES | RANKED,
+        _ => EXPIRES,
+    };
     if flags & !known != 0 {
         return None;
     }
@@ -34,7 +39,8 @@ pub fn read_head(record: &[u8]) -> Option<(Option<u64>, Under<'_>)> {
     let (first, rest) = if kind == Kind::List { take_u64(rest)? } else { (0, rest) };
     let (end, rest) = take_u64(rest)?;
     let head = Head { kind, rank_levels, version, count: end.checked_sub(first)?, first };
-    rest.is_empty().then_some((expire_at_ms, Under::Collection(head)))
+    let is_right = if is_packed { records::check_packed(kind, rest).is_ok() } else { rest.is_empty() };
+    is_right.then_some((expire_at_ms, Under::Collection(head, rest)))
 }
 
 /// A collection without members, which is not stored.
@@ -44,8 +50,19 @@ pub const fn empty(kind: Kind, version: u64) -> Head {
 }
 
 /// Appends the head of a collection.
-pub fn write_collection(record: &mut Vec<u8>, expire_at_ms: Option<u64>, Head { kind, version, count, first, .. }: Head) {
-    records::write_front(record, kind, if expire_at_ms.is_some() { EXPIRES } else { 0 }, expire_at_ms);
+pub fn write_collection(record: &mut Vec<u8>, expire_at_ms: Option<u64>, head: Head) {
+    write_head(record, expire_at_ms, head, 0);
+}
+
+/// Appends the head of a collection that is packed, and its records.
+pub fn write_packed(record: &mut Vec<u8>, expire_at_ms: Option<u64>, head: Head, packed: &[u8]) {
+    write_head(record, expire_at_ms, head, PACKED);
+    record.extend_from_slice(packed);
+}
+
+fn write_head(record: &mut Vec<u8>, expire_at_ms: Option<u64>, Head { kind, version, count, first, .. }: Head, flags: u8) {
+    let expires = if expire_at_ms.is_some() { EXPIRES } else { 0 };
+    records::write_front(record, kind, flags | expires, expire_at_ms);
     records::write_counts(record, kind, version, first, count);
 }
 
@@ -108,7 +125,7 @@ fn take_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
     use crate::layout::lists::ListHead;
@@ -120,9 +137,10 @@ mod tests {
     fn meta((expire_at_ms, under): (Option<u64>, Under<'_>)) -> Meta {
         let body = match under {
             Under::String(value) => Body::String(Bytes::copy_from_slice(value)),
-            Under::Collection(Head { kind, rank_levels, version, count, first }) => {
+            Under::Collection(Head { kind, rank_levels, version, count, first }, packed) => {
                 let list = if kind == Kind::List { ListHead::Array { head: first } } else { ListHead::None };
-                Body::Collection(Collection { count, list, rank_levels, ..Collection::empty(kind, version) })
+                let is_packed = !packed.is_empty();
+                Body::Collection(Collection { count, list, rank_levels, is_packed, ..Collection::empty(kind, version) })
             }
         };
         Meta { expire_at_ms, body }
@@ -132,8 +150,8 @@ mod tests {
         #[test]
         fn a_head_is_read_as_others_read_it_or_not_at_all(
             kind in 0..7_u8,
-            flags in prop_oneof![4 => Just(0), 2 => Just(EXPIRES), 2 => Just(RANKED), 1 => any::<u8>()],
-            length in prop_oneof![Just(16_usize), Just(17), Just(24), Just(25), 0..40_usize],
+            flags in prop_oneof![4 => Just(0), 2 => Just(EXPIRES), 2 => Just(RANKED), 4 => Just(PACKED), 1 => any::<u8>()],
+            length in prop_oneof![2 => Just(16_usize), Just(17), Just(18), Just(19), Just(24), Just(25), Just(26), 0..40_usize],
             rest in prop::collection::vec(prop_oneof![3 => 0..3_u8, 1 => any::<u8>()], 40),
         ) {
             let record = Bytes::from([&[kind, flags], &rest[..length]].concat());
@@ -141,7 +159,7 @@ mod tests {
             match read_head(&record) {
                 Some(read) => prop_assert_eq!(meta(read), decoded.unwrap()),
                 // It is corrupt, or has more to say.
-                None => prop_assert!(decoded.is_err() || decoded.unwrap().collection().is_some_and(|head| head.expiries.is_some() || head.is_packed)),
+                None => prop_assert!(decoded.is_err() || decoded.unwrap().collection().is_some_and(|head| head.expiries.is_some())),
             }
         }
 
@@ -154,8 +172,22 @@ mod tests {
             let head = Head { kind, rank_levels: 0, version, count, first: if kind == Kind::List { first } else { 0 } };
             let mut record = Vec::new();
             write_collection(&mut record, expire_at_ms, head);
-            prop_assert_eq!(read_head(&record), Some((expire_at_ms, Under::Collection(head))));
-            prop_assert_eq!(records::encode_meta(&meta((expire_at_ms, Under::Collection(head)))), record);
+            prop_assert_eq!(read_head(&record), Some((expire_at_ms, Under::Collection(head, &[]))));
+            let plain = records::encode_meta(&meta((expire_at_ms, Under::Collection(head, &[]))));
+            prop_assert_eq!(&plain, &record);
+            let packed: &[u8] = match kind {
+                Kind::Hash => b"\x01f\x02\0v",
+                Kind::List => b"\x08\x80\0\0\0\0\0\0\0\x01e",
+                Kind::SortedSet => b"\x01m\x08\0\0\0\0\0\0\0\0",
+                _ => b"\x01m\0",
+            };
+            record.clear();
+            write_packed(&mut record, expire_at_ms, head, packed);
+            prop_assert_eq!(read_head(&record), Some((expire_at_ms, Under::Collection(head, packed))));
+            let mut expected = plain.to_vec();
+            expected[1] |= PACKED;
+            expected.extend_from_slice(packed);
+            prop_assert_eq!(record, expected);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is under the keys of a group, and what its members are, as the calls so far have left them.
 
-use super::plan::{Plan, Step};
+use super::plan::{MOST_AROUND, Plan, Step};
 use crate::command::straight::{Fate, On, Present};
 use crate::db::Versions;
 use crate::error::{Result, texts};
@@ -10,7 +10,9 @@ use crate::layout::lists::End;
 use crate::layout::ranks::{MEMBERS_BEFORE_A_TREE, tells_ranks};
 use crate::layout::straight::{self as records, Head, Under, Value};
 use crate::number::parse_i64;
+use crate::transaction::{PackedHead, Packing, Transaction};
 use crate::types::lists;
+use bytes::Bytes;
 
 /// What is under a key.
 pub struct Held<'v> {
@@ -22,6 +24,12 @@ pub struct Held<'v> {
     /// What the calls look for.
     kind: Option<Kind>,
     pub body: Body<'v>,
+    /// The records of the collection that the store has, where it is packed; otherwise none.
+    pub packed: &'v [u8],
+    /// The collection is none that the store has.
+    is_new: bool,
+    /// How many bytes calls may have added to it, or have noted at least, see [`Held::note_change`].
+    added_bytes: usize,
     /// What belongs to the key has changed.
     pub is_touched: bool,
     /// The head of a collection is not as the store has it, or was not meanwhile.
@@ -67,10 +75,11 @@ pub enum Body<'v> {
 }
 
 impl<'v> Held<'v> {
-    /// What a record holds; `None` where the calls cannot go straight.
+    /// What a record holds; `None` where the calls cannot go straight. Collections are packed where `packs`.
     #[inline]
-    pub fn of(record: Option<&'v [u8]>, plan: &Plan<'_>, rules: ExpiryRules, now_ms: u64) -> Option<Self> {
+    pub fn of(record: Option<&'v [u8]>, plan: &Plan<'_>, packs: bool, rules: ExpiryRules, now_ms: u64) -> Option<Self> {
         let (mut stored_expire_at_ms, mut expire_at_ms, mut stored, mut body) = (None, None, None, Body::Nothing);
+        let mut packed: &[u8] = &[];
         if let Some(record) = record {
             let (at_ms, under) = records::read_head(record)?;
             let has_expired = at_ms.is_some_and(|at_ms| rules.is_past(at_ms, now_ms));
@@ -79,8 +88,13 @@ impl<'v> Held<'v> {
                 (stored, body) = match under {
                     Under::String(value) => (Some(value), Body::String(Value::Bytes(value))),
                     // The sweep would have its records to remove.
-                    Under::Collection(_) if has_expired => return None,
-                    Under::Collection(head) => (None, Body::Collection(head)),
+                    Under::Collection(..) if has_expired => return None,
+                    // A change would give its records places of their own.
+                    Under::Collection(_, [_, ..]) if plan.writes && !packs => return None,
+                    Under::Collection(head, records) => {
+                        packed = records;
+                        (None, Body::Collection(head))
+                    }
                 };
                 if has_expired {
                     body = Body::Nothing;
@@ -95,6 +109,9 @@ impl<'v> Held<'v> {
             expire_at_ms,
             kind: None,
             body,
+            packed,
+            is_new: false,
+            added_bytes: 0,
             is_touched: false,
             has_other_head: false,
             to_do: ToDo::default(),
@@ -145,6 +162,42 @@ impl<'v> Held<'v> {
             }
         }
         is_taken
+    }
+
+    /// Whether calls show the records that are packed in its head.
+    pub const fn shows_packed(&self) -> bool {
+        self.is_shown && !self.packed.is_empty()
+    }
+
+    /// Lets what is packed be seen by those who show it.
+    #[inline(never)]
+    pub fn show_packed(&self, packing: Packing, transaction: &mut Transaction<'_>) {
+        let Some(head) = self.head() else { return };
+        let (value, has_seconds) = (Bytes::copy_from_slice(self.packed), head.kind == Kind::SortedSet);
+        // Nothing changes it, so that nobody asks for the whole head.
+        transaction.show_packed(packing, head.version, || PackedHead { key: Bytes::new(), value, records_at: 0, has_seconds });
+    }
+
+    /// Whether its records are packed, or may be.
+    pub const fn may_be_packed(&self) -> bool {
+        self.is_new || !self.packed.is_empty()
+    }
+
+    /// Notes that calls add so many bytes to it, at most. Returns how many changes come of that to what was packed already, and how many bytes they have: with the
+    /// first one all of it is written anew, and once it may have more than `max_bytes`, maybe record by record.
+    pub fn note_change(&mut self, bytes: usize, max_bytes: usize) -> (usize, usize) {
+        let (packed, before) = (self.packed.len(), self.added_bytes);
+        self.added_bytes = before.saturating_add(bytes.max(1));
+        if packed == 0 {
+            return (0, 0);
+        }
+        let is_too_much = |added: usize| added > 0 && packed.saturating_add(added) > max_bytes;
+        let again = if before == 0 { packed } else { 0 };
+        if is_too_much(before) || !is_too_much(self.added_bytes) {
+            return (0, again);
+        }
+        let records = usize::try_from(self.head().map_or(0, |head| head.count)).unwrap_or(usize::MAX).saturating_mul(2);
+        (records, records.saturating_mul(MOST_AROUND).saturating_add(again).saturating_add(packed.saturating_mul(2)))
     }
 
     /// Whether what the calls show, which [`Held::takes`] has been asked for, is what the store has: none of them changes it.
@@ -267,17 +320,13 @@ impl<'v> Held<'v> {
     pub fn head_or_new(&mut self, kind: Kind, versions: &mut Versions) -> Result<&mut Head> {
         if let Body::Nothing = self.body {
             self.body = Body::Collection(records::empty(kind, versions.take()?));
+            self.is_new = true;
         }
         match &mut self.body {
             Body::Collection(head) => Ok(head),
             Body::Nothing | Body::String(_) => Err(texts::WRONG_TYPE),
         }
     }
-}
-
-/// The head of the collection under the key at that position.
-pub fn head_at<'h>(held: &'h [Held<'_>], position: u32) -> Option<&'h Head> {
-    held.get(usize::try_from(position).ok()?).and_then(Held::head)
 }
 
 /// A field or a member.

@@ -8,6 +8,7 @@
 //! or very many names share their places, the group runs as others do (`run.rs`), with the same outcome. All of that is known before the first command has run.
 
 mod held;
+mod packed;
 mod plan;
 mod reads;
 mod state;
@@ -61,9 +62,6 @@ impl Engine {
             return Ok(Attempt::NotStraight(None));
         }
         let Self { store, layout, environment, catalog_epoch, versions, server, memory, censuses, .. } = self;
-        if plan.has_collections && !keyspaces.takes_new_collections {
-            return Ok(Attempt::NotStraight(None));
-        }
         let lock_keys = plan.lock_keys();
         let scope = if plan.writes { Scope::Keys(plan.list_of(lock_keys.clone())) } else { Scope::Read };
         let mut transaction = Transaction::begin_with(store.as_mut(), scope, room(memory, environment.as_ref()))?;
@@ -78,7 +76,7 @@ impl Engine {
         let mut found_parts = None;
         let rules = layout.expiry_rules();
         let now_ms = rules.clock(now_ms);
-        let mut held = hold(&found, keys, &plan, rules, now_ms)?;
+        let mut held = hold(&found, keys, &plan, keyspaces.packing.packs(), rules, now_ms)?;
         let are_straight = are_straight(&mut held, keys, &plan, &transaction);
         let members = if are_straight && plan.has_members { plan.find_members(&transaction) } else { Some(Few::new()) };
         let elements = if are_straight && plan.has_elements { plan.find_elements(&transaction, &mut held) } else { Some(Few::new()) };
@@ -106,6 +104,9 @@ impl Engine {
             let keys = if plan.writes { transaction.lock_keys().to_vec() } else { plan.list_of(lock_keys) };
             return Ok(Attempt::NotStraight(Some(transaction.park(keyspaces.heads, keys, found)?)));
         };
+        for held in held.iter().filter(|held| held.shows_packed()) {
+            held.show_packed(keyspaces.packing, &mut transaction);
+        }
         let (base_ms, ranks) = (rules.base_ms(now_ms), layout.rank_records());
         let range = KeyRange::all();
         let mut state = State { held, parts, pushed: Vec::new(), popped: 0, put_again: 0, keyspaces, now_ms, base_ms, ranks, range };

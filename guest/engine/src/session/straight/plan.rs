@@ -18,7 +18,10 @@ use std::ops::Range;
 
 /// What a record and its place in a batch have beside the arguments of a call, at most: the header of an operation, prefixes, the front of a head, or the
 /// text of a number.
-const MOST_AROUND: usize = 64;
+pub const MOST_AROUND: usize = 64;
+
+/// What a packed record has beside the arguments of a call, at most: lengths, and an index, a score, or the text of a number.
+const MOST_AROUND_PACKED: usize = 24;
 
 /// Longer names do not go straight: to be told apart, some are [compared with many others](Distinct).
 const MOST_NAME_BYTES: usize = 1024;
@@ -118,6 +121,12 @@ impl<'j> Step<'j> {
     pub fn most_bytes(&self, held: &Held<'_>) -> usize {
         let expiries = arg(&self.call.args, 1).len() * self.most_expiry_ops(held);
         self.bytes.saturating_add(expiries).saturating_add(MOST_AROUND * self.most_ops(held))
+    }
+
+    /// How many bytes all its calls add to a packed collection, at most.
+    pub fn most_packed_bytes(&self) -> usize {
+        let args: usize = self.call.args.iter().skip(2).map(Bytes::len).sum();
+        args.saturating_add(MOST_AROUND_PACKED * self.parts).saturating_mul(self.times)
     }
 
     /// How many keys its calls may name that name several; 0 for all others.

@@ -1,13 +1,15 @@
 //! What is read for a group that may go straight: what is under its keys, then the members that it names and the elements that it pops or shows.
 
-use super::held::{Held, Part, head_at};
+use super::held::{Held, Part};
 use super::plan::{ElementAt, Member, Plan, Step, ends};
 use crate::arena;
 use crate::command::straight::On;
 use crate::error::Result;
 use crate::few::Few;
+use crate::layout::Kind;
 use crate::layout::expiry::ExpiryRules;
-use crate::layout::straight::{self as records, PREFIX_BYTES};
+use crate::layout::straight::{self as records, Head, PREFIX_BYTES, Value};
+use crate::packed::Records;
 use crate::store::Keyspace;
 use crate::transaction::{Found, Transaction};
 
@@ -32,10 +34,10 @@ pub fn read_heads(heads: Keyspace, transaction: &mut Transaction<'_>, plan: &Pla
 
 /// What is under the keys; fewer than these where one of them cannot go straight.
 #[inline(never)]
-pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, rules: ExpiryRules, now_ms: u64) -> Result<Few<Held<'v>>> {
+pub fn hold<'v>(found: &'v Found, keys: usize, plan: &Plan<'_>, packs: bool, rules: ExpiryRules, now_ms: u64) -> Result<Few<Held<'v>>> {
     let mut held = Few::with_capacity(keys);
     found.for_each(keys, |record| {
-        if let Some(under) = Held::of(record, plan, rules, now_ms) {
+        if let Some(under) = Held::of(record, plan, packs, rules, now_ms) {
             held.push(under);
         }
     })?;
@@ -69,10 +71,11 @@ pub fn read_parts<'v>(
     transaction: &mut Transaction<'_>,
     members: &[Member<'_>],
     elements: &[ElementAt],
-    held: &[Held<'_>],
+    held: &[Held<'v>],
     found: &'v mut Option<Found>,
 ) -> Result<Option<Parts<'v>>> {
-    let head = |position: u32| head_at(held, position);
+    let place = |position: u32| Place::at(held, position);
+    let head = |position: u32| if let Place::Records(head) = place(position) { Some(head) } else { None };
     let in_collections = || members.iter().filter_map(|&(position, name)| head(position).map(|head| (head, name)));
     let indexes = || elements.iter().filter_map(|&(position, index)| Some((head(position)?, records::index(index))));
     let element_bytes = PREFIX_BYTES + size_of::<u64>();
@@ -91,28 +94,73 @@ pub fn read_parts<'v>(
     let ends = ends(lengths);
     let mut parts: Few<Part<'_>> = Few::with_capacity(members.len());
     let mut found_elements = Few::with_capacity(elements.len());
-    if ends.is_empty() {
-        parts.extend(members.iter().map(|_| Part::default()));
-        return Ok(Some(Parts { members: parts, elements: found_elements }));
-    }
     let mut are_known = true;
-    let mut next = members.iter().map(|&(position, _)| head(position));
-    let found = found.insert(transaction.read_straight(keyspace, &bytes, &ends)?);
-    found.for_each(ends.len(), |record| {
-        // The members of what is not there have no records.
-        for head in next.by_ref() {
-            let Some(head) = head else {
-                parts.push(Part::default());
-                continue;
-            };
-            let value = record.and_then(|record| records::read_part(head.kind, record));
-            are_known &= record.is_none() || value.is_some();
-            parts.push(Part::of(value));
-            return;
-        }
-        are_known &= record.is_some();
-        found_elements.extend(record);
-    })?;
-    parts.extend(next.map(|_| Part::default()));
+    let (mut next, mut next_element) = (members.iter(), elements.iter());
+    if !ends.is_empty() {
+        let found = found.insert(transaction.read_straight(keyspace, &bytes, &ends)?);
+        found.for_each(ends.len(), |record| {
+            for &(position, name) in next.by_ref() {
+                let place = place(position);
+                let value = place.find(name, record);
+                // What is packed was looked at when its head was read.
+                are_known &= !matches!(place, Place::Records(_)) || record.is_none() || value.is_some();
+                parts.push(Part::of(value));
+                if let Place::Records(_) = place {
+                    return;
+                }
+            }
+            for &(position, index) in next_element.by_ref() {
+                let place = place(position);
+                found_elements.extend(place.element(index, record));
+                if let Place::Records(_) = place {
+                    return;
+                }
+            }
+        })?;
+    }
+    parts.extend(next.map(|&(position, name)| Part::of(place(position).find(name, None))));
+    found_elements.extend(next_element.filter_map(|&(position, index)| place(position).element(index, None)));
+    are_known &= found_elements.len() == elements.len();
     Ok(are_known.then_some(Parts { members: parts, elements: found_elements }))
+}
+
+/// Where the members or elements of a collection are.
+#[derive(Clone, Copy)]
+enum Place<'h, 'v> {
+    /// Nowhere: it has none.
+    Nowhere,
+    /// In the head, which is of this kind.
+    Head(Kind, Records<'v>),
+    /// Each in a record.
+    Records(&'h Head),
+}
+
+impl<'h, 'v> Place<'h, 'v> {
+    /// Of the collection under the key at that position.
+    fn at(held: &'h [Held<'v>], position: u32) -> Self {
+        let held = usize::try_from(position).ok().and_then(|position| held.get(position));
+        match held.and_then(|held| Some((held, held.head()?))) {
+            None => Self::Nowhere,
+            Some((held, head)) if held.packed.is_empty() => Self::Records(head),
+            Some((held, head)) => Self::Head(head.kind, Records::of(held.packed)),
+        }
+    }
+
+    /// What a member is, which has this record if it is in one.
+    fn find(self, name: &[u8], record: Option<&'v [u8]>) -> Option<Value<'v>> {
+        match self {
+            Self::Nowhere => None,
+            Self::Head(kind, records) => records.value_of(name).and_then(|record| records::read_part(kind, record)),
+            Self::Records(head) => record.and_then(|record| records::read_part(head.kind, record)),
+        }
+    }
+
+    /// The same of an element.
+    fn element(self, index: u64, record: Option<&'v [u8]>) -> Option<&'v [u8]> {
+        match self {
+            Self::Nowhere => None,
+            Self::Head(_, records) => records.value_of(&records::index(index)),
+            Self::Records(_) => record,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! A group that goes straight while its calls run: what they have been told, and what is to be put of what they have left.
 
-use super::held::{Body, Held, head_at};
+use super::held::{Body, Held};
+use super::packed::{Change, Packer};
 use super::plan::{ElementAt, Member, Plan, Step};
 use super::reads::Parts;
 use crate::command::options::integer;
@@ -62,6 +63,8 @@ impl<'v> State<'v> {
     ) -> Result<(usize, usize)> {
         let pending = Pending::within(transaction.limits());
         let (mut ops, mut bytes) = (0_usize, 0_usize);
+        let packing = self.keyspaces.packing;
+        let room = packing.room(transaction.limits());
         for step in &plan.steps {
             let start = reply.len();
             let position = plan.position(step, transaction);
@@ -77,9 +80,13 @@ impl<'v> State<'v> {
                     }
                 }
             }
-            if let Some(held) = self.held.get(position).filter(|_| step.writes) {
+            if let Some(held) = self.held.get_mut(position).filter(|_| step.writes) {
                 ops = ops.saturating_add(step.times.saturating_mul(step.most_ops(held)));
                 bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes(held)));
+                if packing.packs() {
+                    let (more_ops, more_bytes) = held.note_change(step.most_packed_bytes(), room.bytes);
+                    (ops, bytes) = (ops.saturating_add(more_ops), bytes.saturating_add(more_bytes));
+                }
             }
             done.push(Done { product: Product::Reply(start..reply.len()), messages: Vec::new() });
             if pending.is_exceeded_by(ops, bytes.saturating_add(self.put_again)) {
@@ -268,10 +275,35 @@ impl<'v> State<'v> {
         Ok(())
     }
 
+    /// The head of the collection under the key at that position, where it has a record for each member.
+    fn head_of_records(&self, position: u32) -> Option<&Head> {
+        let held = self.held.get(usize::try_from(position).ok()?)?;
+        held.head().filter(|_| !self.keyspaces.packing.packs() || !held.may_be_packed())
+    }
+
+    /// What has changed of collections that are packed, or may be. The elements that were pushed have these indexes.
+    #[inline(never)]
+    fn packed_changes<'c>(&'c self, members: &[Member<'c>], indexes: &'c [[u8; 8]]) -> Vec<Change<'c>> {
+        let held = |position: u32| usize::try_from(position).ok().and_then(|position| self.held.get(position));
+        let is_packed = |position: u32| held(position).is_some_and(|held| held.is_touched && held.may_be_packed());
+        let members = self.parts.members.iter().zip(members).filter(|(_, (position, _))| is_packed(*position));
+        let members = members.filter_map(|(part, &(position, name))| match part.fate() {
+            Fate::Stays => None,
+            Fate::Becomes(new) => Some(Change { position, name, new: Some(new) }),
+            Fate::Goes => Some(Change { position, name, new: None }),
+        });
+        let pushed = self.pushed.iter().zip(indexes).filter(|((position, ..), _)| is_packed(*position));
+        let pushed =
+            pushed.map(|(&(position, _, element), index)| Change { position, name: index, new: Some(Value::Bytes(element)) });
+        members.chain(pushed).collect()
+    }
+
     /// Puts what has changed. Behind all calls: those that show collections look at what the store has.
     #[inline(never)]
     pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], elements: &[ElementAt]) -> Result<()> {
-        let Keyspaces { heads, parts, scores, expiries, .. } = self.keyspaces;
+        let Keyspaces { heads, parts, scores, expiries, packing } = self.keyspaces;
+        let indexes: Vec<[u8; 8]> = if packing.packs() { self.pushed.iter().map(|pushed| records::index(pushed.1)).collect() } else { Vec::new() };
+        let mut packer = packing.packs().then(|| Packer::of(self.packed_changes(members, &indexes), self.keyspaces, transaction));
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
             let (old, new) = (held.stored_expire_at_ms, held.left_expire_at_ms());
@@ -282,6 +314,10 @@ impl<'v> State<'v> {
                 if let Some(at_ms) = new {
                     transaction.put_ending_with_lock_key(expiries, records::expiry_prefix(at_ms), position)?;
                 }
+            }
+            if let Some(packer) = packer.as_mut().filter(|_| held.may_be_packed()) {
+                packer.put(transaction, position, held)?;
+                continue;
             }
             if held.is_as_stored() {
                 continue;
@@ -297,7 +333,7 @@ impl<'v> State<'v> {
             })?;
         }
         for (part, &(position, name)) in self.parts.members.iter().zip(members) {
-            let Some(&Head { kind, version, .. }) = head_at(&self.held, position) else { continue };
+            let Some(&Head { kind, version, .. }) = self.head_of_records(position) else { continue };
             let prefix = records::prefix(version);
             let new = match part.fate() {
                 Fate::Stays => continue,
@@ -321,11 +357,11 @@ impl<'v> State<'v> {
             }
         }
         for &(position, index) in elements.iter().take(self.popped) {
-            let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
+            let Some(&Head { version, .. }) = self.head_of_records(position) else { continue };
             transaction.delete_straight(parts, [&records::prefix(version), &records::index(index)])?;
         }
         for &(position, index, element) in &self.pushed {
-            let Some(&Head { version, .. }) = head_at(&self.held, position) else { continue };
+            let Some(&Head { version, .. }) = self.head_of_records(position) else { continue };
             let key = [records::prefix(version), records::index(index)];
             transaction.put_straight(parts, [key.as_flattened()], |record| record.extend_from_slice(element))?;
         }
