@@ -27,7 +27,25 @@ impl<'p> Records<'p> {
     /// The value of the record that has this key.
     #[must_use]
     pub fn value_of(mut self, key: &[u8]) -> Option<&'p [u8]> {
-        self.find(|(own, _)| *own >= key).filter(|(own, _)| *own == key).map(|(_, value)| value)
+        self.skip_to(key);
+        self.next().filter(|(own, _)| *own == key).map(|(_, value)| value)
+    }
+
+    /// Skips the records before this key.
+    pub fn skip_to(&mut self, key: &[u8]) {
+        loop {
+            let mut behind = *self;
+            match behind.next() {
+                Some((own, _)) if own < key => *self = behind,
+                _ => break,
+            }
+        }
+    }
+
+    /// What is left of the byte string.
+    #[must_use]
+    pub const fn bytes(&self) -> &'p [u8] {
+        self.rest
     }
 
     fn piece(&mut self) -> Option<&'p [u8]> {

@@ -1,6 +1,6 @@
 //! Calls that go straight do what they do otherwise: beside an engine whose every event is listened to, so that none does. Many keys of every kind,
 //! which expire, hold something else, have fields that expire, or are packed.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;
 mod keeper;

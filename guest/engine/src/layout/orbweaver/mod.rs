@@ -278,13 +278,7 @@ impl Layout for Orbweaver {
     }
 
     fn straight(&self) -> Option<Keyspaces> {
-        Some(Keyspaces {
-            heads: self.meta,
-            parts: self.data,
-            scores: self.score,
-            expiries: self.expiry,
-            packing: self.packing(),
-        })
+        Some(Keyspaces { heads: self.meta, parts: self.data, scores: self.score, expiries: self.expiry, packing: self.packing() })
     }
 
     fn rename(&self, transaction: &mut Transaction<'_>, from: &KeyAt, to: &KeyAt, meta: &Meta) -> Result<bool> {

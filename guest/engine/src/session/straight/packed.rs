@@ -3,6 +3,7 @@
 
 use super::held::Held;
 use crate::error::Result;
+use crate::few::Few;
 use crate::layout::Kind;
 use crate::layout::straight::{self as records, Head, Keyspaces, Value};
 use crate::packed::{self, Records};
@@ -20,9 +21,9 @@ pub struct Change<'c> {
 
 /// Puts packed collections, one after the other.
 pub struct Packer<'c> {
-    changes: Vec<Change<'c>>,
+    changes: Few<Change<'c>>,
     /// The changes in the order of positions: these, and their numbers behind them.
-    order: Vec<u64>,
+    order: Few<u64>,
     /// So many of them belong to keys that were put.
     passed: usize,
     keyspaces: Keyspaces,
@@ -34,11 +35,12 @@ pub struct Packer<'c> {
 
 impl<'c> Packer<'c> {
     /// With all changes of packed collections.
-    pub fn of(changes: Vec<Change<'c>>, keyspaces: Keyspaces, transaction: &Transaction<'_>) -> Self {
-        let mut order: Vec<u64> = changes.iter().zip(0..).map(|(change, number)| u64::from(change.position) << u32::BITS | number).collect();
+    pub fn of(changes: Few<Change<'c>>, keyspaces: Keyspaces, transaction: &Transaction<'_>) -> Self {
+        let mut order: Few<u64> =
+            changes.iter().zip(0..).map(|(change, number)| u64::from(change.position) << u32::BITS | number).collect();
         order.sort_unstable();
         let room = keyspaces.packing.room(transaction.limits());
-        Self { changes, order, passed: 0, keyspaces, room, merged: Vec::new(), record: Vec::new() }
+        Self { changes, order, passed: 0, keyspaces, room, merged: Vec::with_capacity(room.bytes), record: Vec::new() }
     }
 
     /// Puts the collection under the key at that position, behind those before it.
@@ -65,24 +67,62 @@ impl<'c> Packer<'c> {
         for Change { name, .. } in own.clone().filter(|change| change.new.is_some()) {
             transaction.note_put(keyspaces.parts, [&records::prefix(head.version), name]);
         }
-        let (mut count, mut fits) = (0, true);
-        merged.clear();
-        each_left(head, held.packed, own.clone(), record, &mut |name, record| {
-            count += 1;
-            fits = packed::push(merged, name, record) && merged.len() <= room.bytes && count <= room.records;
-            Ok(fits)
-        })?;
-        if fits {
+        let stored = left_of(head, held.packed);
+        let are_few = usize::try_from(head.count).is_ok_and(|count| count <= room.records);
+        if are_few && merge(head.kind, stored, own.clone(), record, merged) && merged.len() <= room.bytes {
+            let packed = merged;
             return Ok(transaction.put_at_lock_key(heads, position, |record| {
-                records::write_packed(record, held.expire_at_ms, *head, merged);
+                records::write_packed(record, held.expire_at_ms, *head, packed);
             })?);
         }
         transaction.put_at_lock_key(heads, position, |record| records::write_collection(record, held.expire_at_ms, *head))?;
-        each_left(head, held.packed, own, record, &mut |name, record| {
-            put_part(transaction, keyspaces, head, name, record)?;
-            Ok(true)
-        })
+        let mut put = |name: &[u8], record: &[u8]| put_part(transaction, keyspaces, head, name, record);
+        for (name, stored) in Records::of(stored).filter(|(name, _)| own.clone().all(|change| change.name != *name)) {
+            put(name, stored)?;
+        }
+        for (name, new) in own.filter_map(|change| Some((change.name, change.new?))) {
+            record.clear();
+            records::write_part(head.kind, record, new);
+            put(name, record)?;
+        }
+        Ok(())
     }
+}
+
+/// What is left of packed records but for changes: of a list, which is popped at its ends, what is within its bounds.
+fn left_of<'r>(head: &Head, stored: &'r [u8]) -> &'r [u8] {
+    if head.kind != Kind::List {
+        return stored;
+    }
+    let mut left = Records::of(stored);
+    left.skip_to(&records::index(head.first));
+    let start = left.bytes();
+    left.skip_to(&records::index(head.first.saturating_add(head.count)));
+    start.get(..start.len() - left.bytes().len()).unwrap_or_default()
+}
+
+/// Merges changes, in the order of their names, into packed records. False where one is too long.
+fn merge<'c>(kind: Kind, stored: &[u8], changes: impl Iterator<Item = &'c Change<'c>>, record: &mut Vec<u8>, merged: &mut Vec<u8>) -> bool {
+    merged.clear();
+    let mut rest = Records::of(stored);
+    for Change { name, new, .. } in changes {
+        let before = rest.bytes();
+        rest.skip_to(name);
+        // What lies between changes is copied at once.
+        merged.extend_from_slice(before.get(..before.len() - rest.bytes().len()).unwrap_or_default());
+        if { rest }.next().is_some_and(|(own, _)| own == *name) {
+            rest.next();
+        }
+        if let Some(new) = *new {
+            record.clear();
+            records::write_part(kind, record, new);
+            if !packed::push(merged, name, record) {
+                return false;
+            }
+        }
+    }
+    merged.extend_from_slice(rest.bytes());
+    true
 }
 
 /// Puts a record of a collection that has its own place.
@@ -92,44 +132,8 @@ fn put_part(transaction: &mut Transaction<'_>, keyspaces: &Keyspaces, head: &Hea
     if head.kind == Kind::SortedSet
         && let Some(score) = records::read_part(head.kind, record).and_then(Value::score)
     {
-        let place = [&prefix, &records::ordered(score), name];
-        transaction.put_straight(keyspaces.scores, place, |value| records::write_score(value, score))?;
-    }
-    Ok(())
-}
-
-/// Shows what is left of packed records behind changes, all in the order of their names, each name and record, until `show` says false. `record` is where those are
-/// written that have changed.
-fn each_left<'c>(
-    head: &Head,
-    stored: &[u8],
-    changes: impl Iterator<Item = &'c Change<'c>>,
-    record: &mut Vec<u8>,
-    show: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool>,
-) -> Result<()> {
-    let bounds = [head.first, head.first.saturating_add(head.count)].map(records::index);
-    // Elements are popped, which is told by the bounds alone.
-    let is_left = |name: &[u8]| head.kind != Kind::List || (bounds[0].as_slice()..&bounds[1]).contains(&name);
-    let mut before = Records::of(stored).filter(|(name, _)| is_left(name)).peekable();
-    for Change { name, new, .. } in changes {
-        while let Some((own, stored)) = before.next_if(|(own, _)| own < name) {
-            if !show(own, stored)? {
-                return Ok(());
-            }
-        }
-        before.next_if(|(own, _)| own == name);
-        if let Some(new) = *new {
-            record.clear();
-            records::write_part(head.kind, record, new);
-            if !show(name, record)? {
-                return Ok(());
-            }
-        }
-    }
-    for (own, stored) in before {
-        if !show(own, stored)? {
-            break;
-        }
+        let score_at = records::ordered(score);
+        transaction.put_straight(keyspaces.scores, [&prefix, &score_at, name], |value| records::write_score(value, score))?;
     }
     Ok(())
 }

@@ -283,7 +283,7 @@ impl<'v> State<'v> {
 
     /// What has changed of collections that are packed, or may be. The elements that were pushed have these indexes.
     #[inline(never)]
-    fn packed_changes<'c>(&'c self, members: &[Member<'c>], indexes: &'c [[u8; 8]]) -> Vec<Change<'c>> {
+    fn packed_changes<'c>(&'c self, members: &[Member<'c>], indexes: &'c [[u8; 8]]) -> Few<Change<'c>> {
         let held = |position: u32| usize::try_from(position).ok().and_then(|position| self.held.get(position));
         let is_packed = |position: u32| held(position).is_some_and(|held| held.is_touched && held.may_be_packed());
         let members = self.parts.members.iter().zip(members).filter(|(_, (position, _))| is_packed(*position));
@@ -293,8 +293,7 @@ impl<'v> State<'v> {
             Fate::Goes => Some(Change { position, name, new: None }),
         });
         let pushed = self.pushed.iter().zip(indexes).filter(|((position, ..), _)| is_packed(*position));
-        let pushed =
-            pushed.map(|(&(position, _, element), index)| Change { position, name: index, new: Some(Value::Bytes(element)) });
+        let pushed = pushed.map(|(&(position, _, element), index)| Change { position, name: index, new: Some(Value::Bytes(element)) });
         members.chain(pushed).collect()
     }
 
@@ -302,7 +301,8 @@ impl<'v> State<'v> {
     #[inline(never)]
     pub fn put(&self, transaction: &mut Transaction<'_>, members: &[Member<'_>], elements: &[ElementAt]) -> Result<()> {
         let Keyspaces { heads, parts, scores, expiries, packing } = self.keyspaces;
-        let indexes: Vec<[u8; 8]> = if packing.packs() { self.pushed.iter().map(|pushed| records::index(pushed.1)).collect() } else { Vec::new() };
+        let indexes: Vec<[u8; 8]> =
+            if packing.packs() { self.pushed.iter().map(|pushed| records::index(pushed.1)).collect() } else { Vec::new() };
         let mut packer = packing.packs().then(|| Packer::of(self.packed_changes(members, &indexes), self.keyspaces, transaction));
         for (position, held) in self.held.iter().enumerate().filter(|(_, held)| held.is_touched) {
             transaction.touch_at(position);
