@@ -56,8 +56,8 @@ const OPERATIONS_OF_EACH: usize = 20_000;
 /// Random sequences for each layout, and commands in one.
 const SEQUENCES: u64 = 40;
 const COMMANDS: usize = 500;
-/// Collections of random sequences are packed up to so many bytes, in a run of their own.
-const PACKED_BYTES: &str = "256";
+/// Small collections lie in records of their own, and are packed, in a run of its own each.
+const PACKING: [(&str, &[(&str, &str)]); 2] = [("", &[]), ("-packed", &[("packed-bytes", "512")])];
 /// Clients that send at the same time.
 const CLIENTS: u64 = 50;
 /// What one step of a dump, a check or a sweep may take.
@@ -100,11 +100,15 @@ fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result
     let bar = progress::bar("training", OPERATIONS.len() + NAMES.len() + 2);
     for operation in OPERATIONS {
         bar.set_message(operation.name);
-        counted(operation.name, measured(component, operation)?)?;
+        for (name, settings) in PACKING {
+            counted(&format!("{}{name}", operation.name), measured(component, operation, settings)?)?;
+        }
         bar.inc(1);
     }
     bar.set_message("others");
-    counted("others", others(component)?)?;
+    for (name, settings) in PACKING {
+        counted(&format!("others{name}"), others(component, settings)?)?;
+    }
     bar.inc(1);
     for layout in NAMES {
         bar.set_message(layout);
@@ -112,7 +116,7 @@ fn train(component: &Component, mut counted: impl FnMut(&str, Trainee) -> Result
         bar.inc(1);
     }
     bar.set_message("packed");
-    counted("layout-packed", every_command(component, &[("layout", NAMES[0]), ("packed-bytes", PACKED_BYTES)])?)?;
+    counted("layout-packed", every_command(component, PACKING[1].1)?)?;
     bar.inc(1);
     Ok(())
 }
@@ -147,8 +151,8 @@ impl Trainee {
 }
 
 /// An operation as it is measured in process, and as many clients send it.
-fn measured(component: &Component, operation: &Operation) -> Result<Trainee> {
-    let mut trainee = Trainee::new(component, &[])?;
+fn measured(component: &Component, operation: &Operation, settings: &[(&str, &str)]) -> Result<Trainee> {
+    let mut trainee = Trainee::new(component, settings)?;
     let count = operation.runs(OPERATIONS_OF_EACH);
     if let Fill::Keys(..) = operation.fill {
         operation.preparation(0..operation.keys).try_for_each(|piece| trainee.send(1, &piece.bytes))?;
@@ -171,8 +175,8 @@ fn measured(component: &Component, operation: &Operation) -> Result<Trainee> {
 }
 
 /// Those of [`OTHERS`], one command after the other, and nearly all of them in turns.
-fn others(component: &Component) -> Result<Trainee> {
-    let mut trainee = Trainee::new(component, &[])?;
+fn others(component: &Component, settings: &[(&str, &str)]) -> Result<Trainee> {
+    let mut trainee = Trainee::new(component, settings)?;
     let request = |template: &str, run: usize| {
         let number = (run % KEYS).to_string();
         let command: Vec<Vec<u8>> = template.split(' ').map(|word| word.replace('@', &number).into_bytes()).collect();

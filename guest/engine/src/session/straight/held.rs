@@ -276,9 +276,11 @@ impl<'v> Held<'v> {
         Ok(())
     }
 
-    /// How many bytes the string has that the store has, if it has one.
-    pub fn stored_bytes(&self) -> usize {
-        self.stored.map_or(0, <[u8]>::len)
+    /// Leaves what is under the key with that expiry, or with none. Returns how many bytes of a string are put again by that, as they were.
+    pub fn become_expiring(&mut self, expire_at_ms: Option<u64>) -> usize {
+        let put_again = self.stored.filter(|_| self.is_as_stored()).map_or(0, <[u8]>::len);
+        (self.expire_at_ms, self.is_touched) = (expire_at_ms, true);
+        put_again
     }
 
     /// Whether nothing is left: a collection goes with its last member.

@@ -79,7 +79,11 @@ impl Engine {
         let mut held = hold(&found, keys, &plan, keyspaces.packing.packs(), rules, now_ms)?;
         let are_straight = are_straight(&mut held, keys, &plan, &transaction);
         let members = if are_straight && plan.has_members { plan.find_members(&transaction) } else { Some(Few::new()) };
-        let elements = if are_straight && plan.has_elements { plan.find_elements(&transaction, &mut held) } else { Some(Few::new()) };
+        let elements = if are_straight && plan.has_elements && members.is_some() {
+            plan.find_elements(&transaction, &mut held)
+        } else {
+            Some(Few::new())
+        };
         let parts = match (&members, &elements) {
             (Some(members), Some(elements)) if are_straight && (plan.has_members || plan.has_elements) => {
                 read_parts(keyspaces.parts, &mut transaction, members, elements, &held, &mut found_parts)?

@@ -326,16 +326,14 @@ impl<'j> Plan<'j> {
         position(self.writes, step.key, transaction)
     }
 
-    /// Where all keys of a call are.
+    /// Where the keys of a call are that may name several.
     #[inline]
     pub fn positions(&self, step: &Step<'_>, transaction: &Transaction<'_>) -> impl Iterator<Item = usize> {
-        let count = step.several_keys();
-        let first = (count == 0).then(|| self.position(step, transaction));
-        first.into_iter().chain((0..count).map(move |number| match self.keys.len() {
+        (0..step.several_keys()).map(move |number| match self.keys.len() {
             _ if self.writes => transaction.position_of_given(step.key + number),
             1 => step.key,
             _ => self.several.get(step.part + number).copied().unwrap_or(usize::MAX),
-        }))
+        })
     }
 }
 

@@ -173,20 +173,14 @@ impl<'v> State<'v> {
                 let at_ms = time.at_ms(last(args), self.base_ms, step.call.command.name)?;
                 let is_there = held.present().is_some();
                 if is_there {
-                    if held.is_as_stored() {
-                        self.put_again = self.put_again.saturating_add(held.stored_bytes());
-                    }
-                    (held.expire_at_ms, held.is_touched) = (Some(at_ms), true);
+                    self.put_again = self.put_again.saturating_add(held.become_expiring(Some(at_ms)));
                 }
                 reply.integer(i64::from(is_there));
             }
             On::Persist => {
                 let has_expiry = held.present().is_some_and(|present| present.expire_at_ms.is_some());
                 if has_expiry {
-                    if held.is_as_stored() {
-                        self.put_again = self.put_again.saturating_add(held.stored_bytes());
-                    }
-                    (held.expire_at_ms, held.is_touched) = (None, true);
+                    self.put_again = self.put_again.saturating_add(held.become_expiring(None));
                 }
                 reply.integer(i64::from(has_expiry));
             }
