@@ -6,9 +6,10 @@ use crate::rest;
 use crate::server::Server;
 use crate::statistics::median;
 use crate::template::VALUE_BYTES;
-use crate::workload::{Fill, Operation};
+use crate::workload::{Fill, Operation, Piece};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
+use std::iter;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -45,6 +46,8 @@ impl Comparison {
 const OWN_TESTS: [&str; 7] = ["SET", "GET", "INCR", "LPUSH", "SADD", "HSET", "ZADD"];
 /// They take so little in a pipeline that a round needs as many times the requests to last.
 const OWN_REQUESTS_IN_A_PIPELINE: usize = 10;
+/// The same of requests on many keys, but of those that take away what is made for a round.
+const REQUESTS_IN_A_PIPELINE: usize = 5;
 
 /// Starts what is measured: one orbweaver for each number of workers, and redis-server.
 fn start(dir: &Path, workers: &[usize]) -> Result<Vec<Server>> {
@@ -70,6 +73,8 @@ pub fn measure(operations: &[&'static Operation], requests: usize, rounds: usize
         let mut runs = prepare(&servers, operation, requests)?;
         for pipeline in PIPELINES {
             bar.set_message(format!("{}, {pipeline}", operation.name));
+            let is_long = pipeline > 1 && !matches!(operation.fill, Fill::Runs(..));
+            let requests = if is_long { requests * REQUESTS_IN_A_PIPELINE } else { requests };
             let test = Test { name: operation.name, pipeline, requests: operation.runs(requests), arguments: arguments(operation) };
             comparisons.push(test.compare(&mut servers, rounds, |servers| {
                 runs = prepare_round(servers, operation, runs, requests)?;
@@ -180,10 +185,16 @@ fn prepare(servers: &[Server], operation: &Operation, requests: usize) -> Result
     Ok(runs)
 }
 
-/// Makes what a round takes away.
+/// Makes what a round takes away; what begins with nothing does so in each round, so that collections are as small in the last one as in the first.
 fn prepare_round(servers: &[Server], operation: &Operation, runs: usize, requests: usize) -> Result<usize> {
-    let Fill::Runs(..) = operation.fill else { return Ok(runs) };
     let end = runs + operation.runs(requests);
-    servers.iter().try_for_each(|server| server.send(operation.preparation(runs..end)))?;
+    match operation.fill {
+        Fill::Nothing => {
+            let flush = || Piece { bytes: b"FLUSHALL\r\n".to_vec(), requests: 1 };
+            servers.iter().try_for_each(|server| server.send(iter::once(flush())))?;
+        }
+        Fill::Keys(..) => return Ok(runs),
+        Fill::Runs(..) => servers.iter().try_for_each(|server| server.send(operation.preparation(runs..end)))?,
+    }
     Ok(end)
 }

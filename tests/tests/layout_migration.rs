@@ -113,7 +113,7 @@ fn assert_same(found: &[Entry], expected: &[Entry], context: &str) {
 
 #[test]
 fn what_two_layouts_can_hold_survives_the_way_from_one_to_the_other_and_back() {
-    let packed = || Settings { max_packed_bytes: 100, ..Settings::default() };
+    let packed = || Settings { max_packed_bytes: Some(100), ..Settings::default() };
     let all = || [Settings::default(), packed()].into_iter().chain(layouts::all());
     let sources = fixtures::ALL.into_iter().map(|(layout, name)| fixture(layout, name)).chain(all().map(random));
     for source in sources {

@@ -32,7 +32,7 @@ fn commands_with_a_transaction_each_do_what_plain_maps_do() {
 #[test]
 fn packed_collections_do_what_plain_maps_do() {
     for (max_packed_bytes, together) in [(60, 150), (60, 1), (MAX_PACKED_BYTES, 150)] {
-        let settings = Settings { max_packed_bytes, ..Settings::default() };
+        let settings = Settings { max_packed_bytes: Some(max_packed_bytes), ..Settings::default() };
         let plan = Plan { seed: 1, commands: 10_000, together, reopen_after: 1000 };
         assert_eq!(prove_on(&settings, &mut InMemory(MemoryStore::new()), plan), 0);
     }

@@ -8,6 +8,9 @@ use bytes::Bytes;
 /// The most that [`Settings::max_packed_bytes`] may be: each change of a packed collection writes all of it.
 pub const MAX_PACKED_BYTES: usize = 4096;
 
+/// What [`Settings::max_packed_bytes`] is in databases that are new where nothing else is asked for, but by hosts that choose themselves.
+pub const USUAL_PACKED_BYTES: usize = 512;
+
 /// Limits and options. Every command sees the same ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -16,8 +19,9 @@ pub struct Settings {
     /// How a database of Camellia was made.
     pub camellia: camellia::Options,
     /// Collections of the layout `orbweaver` are packed, kept in the record of their key, as long as their records take no more bytes than these;
-    /// 0: none are. At most [`MAX_PACKED_BYTES`].
-    pub max_packed_bytes: usize,
+    /// 0: none are. At most [`MAX_PACKED_BYTES`]. `None`: [`USUAL_PACKED_BYTES`] where the store is new, or may have packed collections, and 0 where it
+    /// has none, as programs may read it that know none.
+    pub max_packed_bytes: Option<usize>,
     /// How many dbs there are, where the layout has room for so many.
     pub databases: usize,
     /// Longest string in bytes, also longest argument (`proto-max-bulk-len`).
@@ -41,7 +45,7 @@ impl Default for Settings {
         Self {
             layout: NAMES[0].to_owned(),
             camellia: camellia::Options::default(),
-            max_packed_bytes: 0,
+            max_packed_bytes: Some(0),
             databases: 16,
             max_string_bytes: 512 << 20,
             max_args: 1 << 20,
@@ -77,9 +81,11 @@ impl Settings {
                 "camellia-hash-version" => settings.camellia.hashes = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
                 "camellia-set-version" => settings.camellia.sets = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
                 "camellia-zset-version" => settings.camellia.sorted_sets = encode_version(value).ok_or_else(|| wrong("0 or 1"))?,
+                "packed-bytes" if value == "auto" => settings.max_packed_bytes = None,
                 "packed-bytes" => {
                     let bytes = value.parse().ok().filter(|bytes| *bytes <= MAX_PACKED_BYTES);
-                    settings.max_packed_bytes = bytes.ok_or_else(|| wrong(&format!("a number of bytes up to {MAX_PACKED_BYTES}")))?;
+                    let bytes = bytes.ok_or_else(|| wrong(&format!("a number of bytes up to {MAX_PACKED_BYTES}, or auto,")))?;
+                    settings.max_packed_bytes = Some(bytes);
                 }
                 "databases" => {
                     let count = value.parse().ok().filter(|count| (1..=1024).contains(count));

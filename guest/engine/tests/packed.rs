@@ -10,7 +10,7 @@ use common::Client;
 use keeper::{Damage, Keeper, NOTHING, hex, random_life};
 use measured::Measured;
 use orbweaver_engine::layout::orbweaver::records::{FORMAT_VERSION, PACKED_FORMAT_VERSION, marker};
-use orbweaver_engine::settings::{MAX_PACKED_BYTES, Settings};
+use orbweaver_engine::settings::{MAX_PACKED_BYTES, Settings, USUAL_PACKED_BYTES};
 use orbweaver_engine::store::{Limits, MemoryStore};
 use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ fn findings(client: &mut Client, budget: usize) -> Vec<String> {
     keeper::check(client.engine(), budget)
 }
 
-fn on(store: &MemoryStore, max_packed_bytes: usize) -> Client {
+fn on(store: &MemoryStore, max_packed_bytes: impl Into<Option<usize>>) -> Client {
     Client::on_any_packing(Box::new(store.clone()), max_packed_bytes)
 }
 
@@ -216,6 +216,23 @@ fn what_is_packed_stays_readable_without_packing_and_is_spread_when_it_changes()
     assert_eq!(findings(&mut client, 10), Vec::<String>::new());
     // The marker stays: there may be packed collections still.
     assert_eq!(records_of(&store, "system")[0].1, marker(PACKED_FORMAT_VERSION));
+}
+
+#[test]
+fn where_no_limit_is_asked_for_what_is_new_is_packed_and_what_others_may_read_is_not() {
+    let (old, new) = (MemoryStore::new(), MemoryStore::new());
+    on(&old, 0).run("SADD before a");
+    let member = |length: usize| "m".repeat(length);
+    // With its lengths, the second one is a byte too long.
+    let fill = format!("SADD fits {}\r\nSADD long {}", member(USUAL_PACKED_BYTES - 3), member(USUAL_PACKED_BYTES - 2));
+    for store in [&old, &new] {
+        on(store, None).run(&fill);
+    }
+    assert_eq!((records_of(&old, "data").len(), &records_of(&old, "system")[0].1), (3, &marker(FORMAT_VERSION)));
+    assert_eq!((records_of(&new, "data").len(), &records_of(&new, "system")[0].1), (1, &marker(PACKED_FORMAT_VERSION)));
+    // It is new no more, but may have packed collections.
+    on(&new, None).run("SADD again a");
+    assert_eq!(records_of(&new, "data").len(), 1);
 }
 
 #[test]
@@ -401,8 +418,8 @@ fn a_packed_collection_takes_the_memory_of_its_record() {
 #[test]
 fn the_limit_is_a_number_of_bytes_within_bounds() {
     let packed = |value: &str| Settings::from_pairs([("packed-bytes", value)]).map(|settings| settings.max_packed_bytes);
-    assert_eq!((packed("0"), packed("4096")), (Ok(0), Ok(MAX_PACKED_BYTES)));
+    assert_eq!((packed("0"), packed("4096"), packed("auto")), (Ok(Some(0)), Ok(Some(MAX_PACKED_BYTES)), Ok(None)));
     for wrong in ["4097", "-1", "", "many", "1k"] {
-        assert_eq!(packed(wrong), Err(format!("setting packed-bytes: a number of bytes up to 4096 expected, not '{wrong}'")));
+        assert_eq!(packed(wrong), Err(format!("setting packed-bytes: a number of bytes up to 4096, or auto, expected, not '{wrong}'")));
     }
 }

@@ -28,7 +28,7 @@ pub struct DirArgs {
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     layout: Option<LayoutName>,
     /// Layout orbweaver: keep a collection in the record of its key as long as its records take no more bytes than these, 4096 at most. Older
-    /// versions of Orbweaver cannot open the database then. [default: none]
+    /// versions of Orbweaver cannot open the database then. [default: 512 in a new database and in one that had this on, 0 in others]
     #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(0..=4096))]
     packed_bytes: Option<u16>,
     #[command(flatten)]
@@ -181,7 +181,8 @@ impl DirArgs {
         if layout != Layout::Orbweaver && self.packed_bytes.is_some() {
             return Err(UsageError(format!("--packed-bytes is for the layout orbweaver, and this one is {}", layout.name())).into());
         }
-        let packed = self.packed_bytes.map(|bytes| ("packed-bytes", bytes.to_string()));
+        let packed =
+            (layout == Layout::Orbweaver).then(|| ("packed-bytes", self.packed_bytes.map_or("auto".to_owned(), |bytes| bytes.to_string())));
         Ok(self.camellia.settings(layout).into_iter().chain(packed).collect())
     }
 }

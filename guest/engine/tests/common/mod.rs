@@ -74,8 +74,8 @@ impl Client {
     }
 
     /// As [`Client::on_any`], where collections of up to so many bytes are packed.
-    pub fn on_any_packing(store: Box<dyn Store>, max_packed_bytes: usize) -> Self {
-        Self::open(store, Settings { max_packed_bytes, ..Settings::default() })
+    pub fn on_any_packing(store: Box<dyn Store>, max_packed_bytes: impl Into<Option<usize>>) -> Self {
+        Self::open(store, Settings { max_packed_bytes: max_packed_bytes.into(), ..Settings::default() })
     }
 
     fn open(store: Box<dyn Store>, settings: Settings) -> Self {

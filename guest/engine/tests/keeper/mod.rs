@@ -57,10 +57,11 @@ impl Keeper {
     }
 
     fn open(mut store: MemoryStore, wrapped: impl Store + 'static, max_packed_bytes: usize) -> Self {
-        let layout = Orbweaver::open_packing(&mut store, max_packed_bytes).unwrap();
+        let layout = Orbweaver::open_packing(&mut store, Some(max_packed_bytes)).unwrap();
         let now_ms = Rc::new(Cell::new(NOW_MS));
         let clock = Clock(Rc::clone(&now_ms));
-        let engine = Engine::open(Box::new(wrapped), Box::new(clock), Settings { max_packed_bytes, ..Settings::default() }).unwrap();
+        let settings = Settings { max_packed_bytes: Some(max_packed_bytes), ..Settings::default() };
+        let engine = Engine::open(Box::new(wrapped), Box::new(clock), settings).unwrap();
         Self { engine, store, layout, now_ms }
     }
 

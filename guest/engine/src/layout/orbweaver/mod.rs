@@ -28,7 +28,7 @@ use super::{
 };
 use crate::codec::Flaw;
 use crate::error::{Error, Result};
-use crate::settings::MAX_PACKED_BYTES;
+use crate::settings::{MAX_PACKED_BYTES, USUAL_PACKED_BYTES};
 use crate::store::{KeyRange, Keyspace, Order, Scope, Store, StoreError, prefix_end};
 use crate::transaction::Transaction;
 use bytes::Bytes;
@@ -85,18 +85,17 @@ impl Orbweaver {
     /// # Errors
     /// Store errors; [`Error::Corrupt`] where the store's marker is of another layout or of a newer format.
     pub fn open(store: &mut dyn Store) -> Result<Self> {
-        Self::open_packing(store, 0)
+        Self::open_packing(store, Some(0))
     }
 
-    /// As [`Orbweaver::open`]; new collections are packed as long as their records take up to `max_packed_bytes` (at most [`MAX_PACKED_BYTES`]), see `docs/format.md`. Programs
-    /// that do not know this refuse the store from then on, unless it is 0.
+    /// As [`Orbweaver::open`]; new collections are packed as long as their records take up to `max_packed_bytes`, as
+    /// [`Settings`](crate::settings::Settings) have it, see `docs/format.md`. Programs that do not know this refuse the store from then on, unless none are.
     ///
     /// # Errors
     /// As [`Orbweaver::open`].
-    pub fn open_packing(store: &mut dyn Store, max_packed_bytes: usize) -> Result<Self> {
-        let max_packed_bytes = max_packed_bytes.min(MAX_PACKED_BYTES);
+    pub fn open_packing(store: &mut dyn Store, max_packed_bytes: Option<usize>) -> Result<Self> {
         let mut open = |name| store.open_keyspace(name, Order::Bytes);
-        let layout = Self {
+        let mut layout = Self {
             system: open(keyspace::SYSTEM)?,
             meta: open(keyspace::META)?,
             data: open(keyspace::DATA)?,
@@ -105,8 +104,13 @@ impl Orbweaver {
             garbage: open(keyspace::GARBAGE)?,
             field_expiry: open(keyspace::FIELD_EXPIRY)?,
             rank: open(keyspace::RANK)?,
-            max_packed_bytes,
+            max_packed_bytes: max_packed_bytes.unwrap_or(USUAL_PACKED_BYTES).min(MAX_PACKED_BYTES),
         };
+        if max_packed_bytes.is_none()
+            && layout.marked_version(&mut Transaction::begin(store, Scope::Read)?)? == Some(records::FORMAT_VERSION)
+        {
+            layout.max_packed_bytes = 0;
+        }
         layout.check_marker(store)?;
         Ok(layout)
     }
