@@ -94,13 +94,13 @@ fn the_worked_example_of_ranks_is_what_the_engine_writes() {
 
 #[test]
 fn the_worked_example_of_packed_collections_is_what_the_engine_writes() {
-    let keeper = Keeper::packing(32);
-    let client = RefCell::new(Client::on_any_packing(Box::new(keeper.store.clone()), 32));
+    let keeper = Keeper::packing(44);
+    let client = RefCell::new(Client::on_any_packing(Box::new(keeper.store.clone()), 44));
     let run = |lines: &[&str]| lines.iter().for_each(|line| assert!(!client.borrow_mut().run(line).starts_with('-'), "{line}"));
     let steps: [&dyn Fn(&mut Keeper); 4] = [
         &|_| run(&["HSET h f v", "RPUSH l a b", "SADD s m", "ZADD z 1.5 m"]),
         &|_| run(&["ZADD z 2 m", "LPOP l"]),
-        &|_| run(&["ZADD z 3 a-member-of-20-bytes"]),
+        &|_| run(&["ZADD z 3 a-member-of-24-bytes-xyz"]),
         &|_| run(&["DEL h s"]),
     ];
     follow("Worked example of packed collections", keeper, &steps);

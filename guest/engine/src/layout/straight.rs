@@ -9,8 +9,8 @@
 use super::Kind;
 pub use super::orbweaver::shown::CollectionReader;
 pub use super::orbweaver::straight::{
-    PREFIX_BYTES, empty, expiry_prefix, index, ordered, prefix, read_head, read_part, write_collection, write_packed, write_part,
-    write_score, write_string,
+    PREFIX_BYTES, empty, expiry_prefix, index, most_packed_bytes, ordered, prefix, read_head, read_part, write_collection, write_packed,
+    write_part, write_score, write_string,
 };
 use crate::store::Keyspace;
 use crate::transaction::Packing;

@@ -19,8 +19,8 @@ pub trait HeadForm: Debug + Sync {
     /// The version of the collection whose head this is, which has no records in it; `None` where it is not that of a collection.
     fn version_of(&self, head: &[u8]) -> Option<u64>;
 
-    /// Whether records may lie in such a head.
-    fn may_hold_records(&self, head: &[u8]) -> bool;
+    /// How many bytes of records may lie in such a head, of so many that may lie in any; 0: none may.
+    fn most_bytes(&self, head: &[u8], most: usize) -> usize;
 
     /// The head with records in it.
     fn with_records(&self, head: &[u8], records: &[u8]) -> Bytes;
@@ -282,7 +282,7 @@ impl Fold<'_> {
 
     fn write(&mut self, key: Bytes, head: &Bytes, is_changed: bool) {
         let Packing { form, heads, .. } = *self.packing;
-        if form.may_hold_records(head) && self.merge() {
+        if self.merge(form.most_bytes(head, self.room.bytes)) {
             self.leave_changes_out();
             self.put(heads, key, form.with_records(head, self.merged));
         } else if self.stored.is_some() {
@@ -302,8 +302,8 @@ impl Fold<'_> {
         self.records.iter().chain(self.seconds).for_each(|&number| self.overlay.leave_out(number));
     }
 
-    /// Merges what was in the head and what has changed. False where there are no records, or too many for a head.
-    fn merge(&mut self) -> bool {
+    /// Merges what was in the head and what has changed. False where there are no records, or too many for a head that takes so many bytes.
+    fn merge(&mut self, most_bytes: usize) -> bool {
         let records = self.packing.records;
         let version = self.version.to_be_bytes();
         let changed = self.records.iter().filter_map(|&number| {
@@ -330,7 +330,7 @@ impl Fold<'_> {
             };
             let Some((name, value)) = record else { continue };
             count += 1;
-            if !packed::push(self.merged, name, value) || self.merged.len() > self.room.bytes || count > self.room.records {
+            if !packed::push(self.merged, name, value) || self.merged.len() > most_bytes || count > self.room.records {
                 return false;
             }
         }

@@ -18,8 +18,13 @@ impl HeadForm for MetaRecords {
         records::version_of_head(head)
     }
 
-    fn may_hold_records(&self, head: &[u8]) -> bool {
-        head.get(1).is_some_and(|flags| flags & (FIELDS_EXPIRE | RANKED) == 0)
+    fn most_bytes(&self, head: &[u8], most: usize) -> usize {
+        match head {
+            [kind, flags, ..] if flags & (FIELDS_EXPIRE | RANKED) == 0 => {
+                records::kind_of(*kind).map_or(0, |kind| records::most_packed_bytes(kind, most))
+            }
+            _ => 0,
+        }
     }
 
     fn with_records(&self, head: &[u8], records: &[u8]) -> Bytes {
@@ -86,11 +91,12 @@ mod tests {
                     let meta = Meta { expire_at_ms, body: Body::Collection(collection) };
                     let head = records::encode_meta(&meta);
                     assert_eq!(FORM.version_of(&head), Some(plain.version));
-                    assert_eq!(FORM.may_hold_records(&head), !collection.has_index());
+                    let most = if kind == Kind::List { 50 } else { 100 };
+                    assert_eq!(FORM.most_bytes(&head, 100), if collection.has_index() { 0 } else { most });
                     let packed = FORM.with_records(&head, record);
                     assert_eq!(FORM.without_records(&packed, head.len()), head);
                     let packed_meta = Meta { body: Body::Collection(Collection { is_packed: true, ..collection }), ..meta };
-                    assert_eq!(records::decode_meta(&packed).ok(), FORM.may_hold_records(&head).then_some(packed_meta));
+                    assert_eq!(records::decode_meta(&packed).ok(), (!collection.has_index()).then_some(packed_meta));
                 }
             }
         }

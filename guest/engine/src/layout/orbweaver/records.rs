@@ -219,6 +219,16 @@ pub fn decode_meta(value: &Bytes) -> Result<Meta, Flaw> {
     Ok(Meta { expire_at_ms, body: Body::Collection(collection) })
 }
 
+/// How many bytes of records a packed collection of this kind has, where any has so many at most: a list half of them, as an element that is pushed costs
+/// little where it has a place of its own, and lists grow.
+pub const fn most_packed_bytes(kind: Kind, most: usize) -> usize {
+    match kind {
+        Kind::String => 0,
+        Kind::List => most / 2,
+        Kind::Hash | Kind::Set | Kind::SortedSet => most,
+    }
+}
+
 /// Whether these are the records of a packed collection.
 ///
 /// # Errors

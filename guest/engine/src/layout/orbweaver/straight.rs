@@ -1,7 +1,7 @@
 //! The records of what goes straight, in this layout: `docs/format.md`, Records.
 
-pub use super::records::write_string;
 use super::records::{self, EXPIRES, PACKED, RANKED};
+pub use super::records::{most_packed_bytes, write_string};
 use crate::layout::ranks::MAX_LEVELS;
 use crate::layout::straight::{Head, Under, Value};
 use crate::layout::{Kind, ordered_score};

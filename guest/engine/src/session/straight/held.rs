@@ -191,6 +191,7 @@ impl<'v> Held<'v> {
         if packed == 0 {
             return (0, 0);
         }
+        let max_bytes = self.head().map_or(0, |head| records::most_packed_bytes(head.kind, max_bytes));
         let is_too_much = |added: usize| added > 0 && packed.saturating_add(added) > max_bytes;
         let again = if before == 0 { packed } else { 0 };
         if is_too_much(before) || !is_too_much(self.added_bytes) {

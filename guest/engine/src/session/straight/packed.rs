@@ -69,7 +69,10 @@ impl<'c> Packer<'c> {
         }
         let stored = left_of(head, held.packed);
         let are_few = usize::try_from(head.count).is_ok_and(|count| count <= room.records);
-        if are_few && merge(head.kind, stored, own.clone(), record, merged) && merged.len() <= room.bytes {
+        if are_few
+            && merge(head.kind, stored, own.clone(), record, merged)
+            && merged.len() <= records::most_packed_bytes(head.kind, room.bytes)
+        {
             let packed = merged;
             return Ok(transaction.put_at_lock_key(heads, position, |record| {
                 records::write_packed(record, held.expire_at_ms, *head, packed);
