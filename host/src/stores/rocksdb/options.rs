@@ -1,13 +1,16 @@
 //! How RocksDB is set up, each setting with its reason.
 
 use super::layout::Layout;
-use super::write_back::Most;
+use super::write_back::{HEADS, Most};
 use super::{merges, orders, redo};
 use orbweaver_engine::store::{Order, prefix_end};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ChecksumType, DBCompressionType, LruCacheOptions, Options, SliceTransform,
     WriteBufferManager,
 };
+
+/// How many levels of files a keyspace has, as RocksDB comes.
+const LEVELS: usize = 7;
 
 /// When a commit is safe from a crash of the machine. A crash of the process alone loses nothing in any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,6 +259,12 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
         // The format that RocksDB writes by default since version 9: named so that an upgrade of the library does not change files.
         table.set_format_version(6);
         cf.set_compression_type(DBCompressionType::Lz4);
+        if name == HEADS {
+            // What is written back is replaced soon, mostly by the compaction of these files: to compress them took a third of what flushes of heads take.
+            let mut levels = [DBCompressionType::Lz4; LEVELS];
+            levels[0] = DBCompressionType::None;
+            cf.set_compression_per_level(&levels);
+        }
         if options.compression == Compression::Small {
             cf.set_bottommost_compression_type(DBCompressionType::Zstd);
         }

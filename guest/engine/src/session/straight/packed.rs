@@ -40,7 +40,7 @@ impl<'c> Packer<'c> {
             changes.iter().zip(0..).map(|(change, number)| u64::from(change.position) << u32::BITS | number).collect();
         order.sort_unstable();
         let room = keyspaces.packing.room(transaction.limits());
-        Self { changes, order, passed: 0, keyspaces, room, merged: Vec::with_capacity(room.bytes), record: Vec::new() }
+        Self { changes, order, passed: 0, keyspaces, room, merged: Vec::new(), record: Vec::new() }
     }
 
     /// Puts the collection under the key at that position, behind those before it.
@@ -68,6 +68,7 @@ impl<'c> Packer<'c> {
             transaction.note_put(keyspaces.parts, [&records::prefix(head.version), name]);
         }
         let stored = left_of(head, held.packed);
+        merged.reserve(room.bytes);
         let are_few = usize::try_from(head.count).is_ok_and(|count| count <= room.records);
         if are_few
             && merge(head.kind, stored, own.clone(), record, merged)
