@@ -249,7 +249,7 @@ fn the_server_on_memory_answers_as_redis_does() {
 
 #[test]
 fn the_server_on_rocksdb_answers_as_redis_does() {
-    assert_as_redis("rocksdb", &mut ServedTarget::start(&["--store", "rocksdb"]), COMMANDS_COMPARED);
+    assert_as_redis("rocksdb", &mut ServedTarget::start(&["--store", "rocksdb", "--packed-bytes", "0"]), COMMANDS_COMPARED);
 }
 
 #[test]
