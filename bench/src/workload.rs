@@ -34,7 +34,7 @@ pub struct Operation {
 /// What an operation finds.
 #[derive(Clone, Copy, Debug)]
 pub enum Fill {
-    /// Nothing but what its own first, uncounted round leaves.
+    /// Nothing but, in process, what its own first, uncounted round leaves.
     Nothing,
     /// A collection under each key: a command, and what it takes for each element.
     Keys(&'static str, &'static str),

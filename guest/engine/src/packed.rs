@@ -76,13 +76,14 @@ impl<'p> Iterator for Records<'p> {
 }
 
 /// Whether a byte string is one of records, at least one, in the order of their keys, each key once, each length as short as it can be, and `flaw_of`
-/// finds nothing wrong with any of them.
+/// finds nothing wrong with any of them. Returns how many they are.
 ///
 /// # Errors
 /// What is wrong, and where the record begins.
-pub fn check(packed: &[u8], flaw_of: impl Fn(&[u8], &[u8]) -> Option<&'static str>) -> Result<(), Flaw> {
+pub fn check(packed: &[u8], flaw_of: impl Fn(&[u8], &[u8]) -> Option<&'static str>) -> Result<u64, Flaw> {
     let mut records = Records::of(packed);
     let mut before: Option<&[u8]> = None;
+    let mut count = 0;
     while before.is_none() || !records.rest.is_empty() {
         let rest = records.rest;
         let flaw = |what| Flaw { offset: packed.len() - rest.len(), what };
@@ -97,8 +98,9 @@ pub fn check(packed: &[u8], flaw_of: impl Fn(&[u8], &[u8]) -> Option<&'static st
             return Err(flaw(what));
         }
         before = Some(key);
+        count += 1;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// How many bytes a record takes.
@@ -146,7 +148,7 @@ mod tests {
         for length in [0, 1, 127, 128, 129, 255, 256, 257, MAX_LENGTH] {
             let records = [(b"a".as_slice(), &long[..length]), (&long[..length.max(1)], b"".as_slice())];
             let bytes = packed(&records);
-            assert_eq!(check(&bytes, |_, _| None), Ok(()));
+            assert_eq!(check(&bytes, |_, _| None), Ok(2));
             assert_eq!(Records::of(&bytes).collect::<Vec<_>>(), records);
         }
         assert!(!push(&mut Vec::new(), &vec![0; MAX_LENGTH + 1], b""));

@@ -18,8 +18,8 @@ pub struct Settings {
     pub layout: String,
     /// How a database of Camellia was made.
     pub camellia: camellia::Options,
-    /// Collections of the layout `orbweaver` are packed, kept in the record of their key, as long as their records take no more bytes than these;
-    /// 0: none are. At most [`MAX_PACKED_BYTES`]. `None`: [`USUAL_PACKED_BYTES`] where the store is new, or may have packed collections, and 0 where it
+    /// Collections of the layout `orbweaver` are packed, kept in the record of their key, as long as their records take no more bytes than these,
+    /// lists half of them; 0: none are. At most [`MAX_PACKED_BYTES`]. `None`: [`USUAL_PACKED_BYTES`] where the store is new, or may have packed collections, and 0 where it
     /// has none, as programs may read it that know none.
     pub max_packed_bytes: Option<usize>,
     /// How many dbs there are, where the layout has room for so many.

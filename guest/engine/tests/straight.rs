@@ -287,7 +287,7 @@ proptest! {
     #[test]
     fn calls_that_go_straight_reply_and_leave_what_they_do_otherwise(
         pipelines in pipelines(),
-        (max_batch_ops, max_batch_bytes) in prop::sample::select([(50, u64::MAX), (u64::MAX, 2000), (u64::MAX, u64::MAX)].as_slice()),
+        (max_batch_ops, max_batch_bytes) in prop::sample::select([(50, u64::MAX), (u64::MAX, 2000), (300, u64::MAX), (u64::MAX, 60_000), (u64::MAX, u64::MAX)].as_slice()),
         packed in prop::sample::select([0, 0, 0, 20, 60, 200].as_slice()),
         some_wait in prop::bool::weighted(0.2),
     ) {
@@ -672,6 +672,32 @@ fn a_scan_that_fails_is_made_again_with_its_group_or_fails_one_call() {
         .map(|(told, _)| told.matches("-ERR").count() + told.matches("-IO").count())
         .collect();
     assert_eq!(errors_told, [5, 5, 1, 1, 1]);
+}
+
+#[test]
+fn what_counts_other_records_than_are_packed_in_it_is_answered_as_otherwise() {
+    for (count, ask) in [1_u64, 3, 1 << 40, u64::MAX].into_iter().flat_map(|count| {
+        let asks = ["SADD s c d", "SREM s a b", "SCARD s", "EXPIRE s 10", "SMEMBERS s", "SADD s a-member-that-has-no-room-in-the-head"];
+        asks.map(|ask| (count, ask))
+    }) {
+        let replies = [false, true].map(|are_heard| {
+            let store = MemoryStore::new();
+            let mut client = Client::on_any_packing(Box::new(store.clone()), 30);
+            if are_heard {
+                client.run("CONFIG SET notify-keyspace-events KEA");
+            }
+            client.run("SADD s a b");
+            let mut handle = store.clone();
+            let meta = handle.open_keyspace("meta", Order::Bytes).unwrap();
+            let (key, head) = store.contents().into_iter().find(|(name, _)| name == "meta").unwrap().1[0].clone();
+            let mut batch = Batch::new();
+            batch.put(meta, &key, &[&head[..10], &count.to_be_bytes(), &head[18..]].concat()).unwrap();
+            handle.begin(&Scope::Exclusive).unwrap();
+            handle.commit(&batch, &[]).unwrap();
+            [client.run(ask), client.run("SCARD s"), client.run("SMEMBERS s")]
+        });
+        assert_eq!(replies[0], replies[1], "{count} {ask}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod loss;
 mod place;
 mod state;
 
-use super::options::{CamelliaArgs, EngineArgs, LayoutName, Setting, load_component};
+use super::options::{CamelliaArgs, EngineArgs, LayoutName, Setting, load_component, packing};
 use super::output::byte_progress;
 use super::refused::Refused;
 use super::store::DEADLINE;
@@ -160,7 +160,9 @@ impl Opener<'_> {
     }
 
     fn target(&self, store: Box<dyn Store + Send>) -> anyhow::Result<Orbweaver> {
-        self.open(store, &self.args.camellia.settings(self.args.target_layout()))
+        let layout = self.args.target_layout();
+        let settings: Vec<Setting> = self.args.camellia.settings(layout).into_iter().chain(packing(layout, None)).collect();
+        self.open(store, &settings)
     }
 
     fn open(&self, store: Box<dyn Store + Send>, settings: &[Setting]) -> anyhow::Result<Orbweaver> {

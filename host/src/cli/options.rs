@@ -27,8 +27,8 @@ pub struct DirArgs {
     /// Layout of the database [default: that of the directory; orbweaver where there is none yet]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
     layout: Option<LayoutName>,
-    /// Layout orbweaver: keep a collection in the record of its key as long as its records take no more bytes than these, 4096 at most. Older
-    /// versions of Orbweaver cannot open the database then. [default: 512 in a new database and in one that had this on, 0 in others]
+    /// Layout orbweaver: keep a collection in the record of its key as long as its records take no more bytes than these, 4096 at most, a list half
+    /// of them. Older versions of Orbweaver cannot open the database then. [default: 512 in a new database and in one that had this on, 0 in others]
     #[arg(long, value_name = "BYTES", value_parser = value_parser!(u16).range(0..=4096))]
     packed_bytes: Option<u16>,
     #[command(flatten)]
@@ -181,10 +181,13 @@ impl DirArgs {
         if layout != Layout::Orbweaver && self.packed_bytes.is_some() {
             return Err(UsageError(format!("--packed-bytes is for the layout orbweaver, and this one is {}", layout.name())).into());
         }
-        let packed =
-            (layout == Layout::Orbweaver).then(|| ("packed-bytes", self.packed_bytes.map_or("auto".to_owned(), |bytes| bytes.to_string())));
-        Ok(self.camellia.settings(layout).into_iter().chain(packed).collect())
+        Ok(self.camellia.settings(layout).into_iter().chain(packing(layout, self.packed_bytes)).collect())
     }
+}
+
+/// The setting that says how many bytes are packed in a database of this layout; `None`: as is usual in it.
+pub fn packing(layout: Layout, bytes: Option<u16>) -> Option<Setting> {
+    (layout == Layout::Orbweaver).then(|| ("packed-bytes", bytes.map_or("auto".to_owned(), |bytes| bytes.to_string())))
 }
 
 /// What the engine may use.

@@ -2,7 +2,8 @@
 //! record under its lock key, and members are one record each, so that whoever knows the head knows where they are. So it is in the default layout, and in no other: its own functions are
 //! called, and not those of any layout, as they are small and called for each member.
 //!
-//! Nothing beside the head and the records of members changes where a string is put in the place of another, or a member is put, but the record of an expiry
+//! A packed collection has the records of its members in its head, which is all that changes then, unless they become too many for that. Of others,
+//! nothing beside the head and the records of members changes where a string is put in the place of another, or a member is put, but the record of an expiry
 //! that comes, goes or moves. A member that is taken away loses its records, and a key its head and its expiry with the last one; where it has no tree, that
 //! is all.
 

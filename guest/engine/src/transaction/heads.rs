@@ -132,7 +132,7 @@ impl Heads {
     }
 
     /// Adds a collection that was found packed, or is made (`head` is `None`). It is known from then on.
-    // Not within each of those who look for heads, as for the others below: most databases have no packed collections.
+    // Not within each of those who look for heads, as for the others below: most transactions meet no packed collections.
     #[inline(never)]
     pub fn add(&mut self, packing: Packing, version: u64, head: impl FnOnce() -> Option<PackedHead>) {
         self.packing = Some(packing);

@@ -328,7 +328,6 @@ impl<'s> Transaction<'s> {
     }
 
     /// Leaves out what is in a head. Apart, as most who read ahead know none.
-    #[cold]
     #[inline(never)]
     fn leave_out_packed(&self, records: &mut Vec<(Keyspace, Bytes)>) {
         records.retain(|(keyspace, key)| !self.memory.heads.knows(*keyspace, key));

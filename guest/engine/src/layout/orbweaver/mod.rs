@@ -104,14 +104,9 @@ impl Orbweaver {
             garbage: open(keyspace::GARBAGE)?,
             field_expiry: open(keyspace::FIELD_EXPIRY)?,
             rank: open(keyspace::RANK)?,
-            max_packed_bytes: max_packed_bytes.unwrap_or(USUAL_PACKED_BYTES).min(MAX_PACKED_BYTES),
+            max_packed_bytes: 0,
         };
-        if max_packed_bytes.is_none()
-            && layout.marked_version(&mut Transaction::begin(store, Scope::Read)?)? == Some(records::FORMAT_VERSION)
-        {
-            layout.max_packed_bytes = 0;
-        }
-        layout.check_marker(store)?;
+        layout.check_marker(store, max_packed_bytes)?;
         Ok(layout)
     }
 
@@ -120,14 +115,20 @@ impl Orbweaver {
         if self.max_packed_bytes > 0 { records::PACKED_FORMAT_VERSION } else { records::FORMAT_VERSION }
     }
 
-    fn check_marker(&self, store: &mut dyn Store) -> Result<()> {
+    /// Marks the store, and settles how many bytes are packed.
+    fn check_marker(&mut self, store: &mut dyn Store, max_packed_bytes: Option<usize>) -> Result<()> {
         for _ in 0..MAX_ATTEMPTS {
-            let is_marked = self.marked_version(&mut Transaction::begin(store, Scope::Read)?)? >= Some(self.format_version());
-            if is_marked || store.limits().read_only {
+            let marked = self.marked_version(&mut Transaction::begin(store, Scope::Read)?)?;
+            self.max_packed_bytes = match max_packed_bytes {
+                Some(bytes) => bytes.min(MAX_PACKED_BYTES),
+                None if marked == Some(records::FORMAT_VERSION) => 0,
+                None => USUAL_PACKED_BYTES,
+            };
+            if marked >= Some(self.format_version()) || store.limits().read_only {
                 return Ok(());
             }
             // Another instance may be opening the same store.
-            match self.mark(store) {
+            match self.mark(store, marked) {
                 Err(error) if error.is_transient() => {}
                 other => return other,
             }
@@ -143,12 +144,14 @@ impl Orbweaver {
         version.map_err(|flaw| corrupt(keyspace::SYSTEM, &key, flaw))
     }
 
-    fn mark(&self, store: &mut dyn Store) -> Result<()> {
+    /// Marks a store that has that marker; a conflict where it has another one by now.
+    fn mark(&self, store: &mut dyn Store, marked: Option<u32>) -> Result<()> {
         let mut transaction = Transaction::begin(store, Scope::Exclusive)?;
-        if self.marked_version(&mut transaction)? < Some(self.format_version()) {
-            let key = Bytes::from_static(records::system_key::FORMAT);
-            transaction.put(self.system, key, records::marker(self.format_version()))?;
+        if self.marked_version(&mut transaction)? != marked {
+            return Err(StoreError::Conflict.into());
         }
+        let key = Bytes::from_static(records::system_key::FORMAT);
+        transaction.put(self.system, key, records::marker(self.format_version()))?;
         Ok(transaction.commit()?)
     }
 

@@ -53,7 +53,7 @@ impl Orbweaver {
     }
 
     /// Lets the records that are in a head, which was just read, be seen where they would lie otherwise.
-    #[cold]
+    #[inline(never)]
     pub(super) fn show_packed(&self, transaction: &mut Transaction<'_>, key: &Bytes, meta: &Meta) -> Result<()> {
         if let (Some(Collection { version, kind, .. }), Some(value)) = (meta.collection(), transaction.get(self.meta, key)?) {
             let (records_at, has_seconds) = (records::meta_bytes(meta), kind == Kind::SortedSet);

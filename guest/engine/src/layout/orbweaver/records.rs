@@ -229,12 +229,12 @@ pub const fn most_packed_bytes(kind: Kind, most: usize) -> usize {
     }
 }
 
-/// Whether these are the records of a packed collection.
+/// Whether these are the records of a packed collection. Returns how many they are.
 ///
 /// # Errors
 /// What is wrong, and where the record begins.
 #[inline(never)]
-pub fn check_packed(kind: Kind, records: &[u8]) -> Result<(), Flaw> {
+pub fn check_packed(kind: Kind, records: &[u8]) -> Result<u64, Flaw> {
     packed::check(records, |key, value| flaw_of_packed(kind, key, value))
 }
 

@@ -10,7 +10,7 @@ use crate::layout::lists::End;
 use crate::layout::ranks::{MEMBERS_BEFORE_A_TREE, tells_ranks};
 use crate::layout::straight::{self as records, Head, Under, Value};
 use crate::number::parse_i64;
-use crate::transaction::{PackedHead, Packing, Transaction};
+use crate::transaction::{PackedHead, Packing, Room, Transaction};
 use crate::types::lists;
 use bytes::Bytes;
 
@@ -184,20 +184,24 @@ impl<'v> Held<'v> {
     }
 
     /// Notes that calls add so many bytes to it, at most. Returns how many changes come of that to what was packed already, and how many bytes they have: with the
-    /// first one all of it is written anew, and once it may have more than `max_bytes`, maybe record by record.
-    pub fn note_change(&mut self, bytes: usize, max_bytes: usize) -> (usize, usize) {
+    /// first one all of it is written anew, and once there may be no room for it in its head, maybe record by record.
+    pub fn note_change(&mut self, bytes: usize, room: Room) -> (usize, usize) {
         let (packed, before) = (self.packed.len(), self.added_bytes);
         self.added_bytes = before.saturating_add(bytes.max(1));
         if packed == 0 {
             return (0, 0);
         }
-        let max_bytes = self.head().map_or(0, |head| records::most_packed_bytes(head.kind, max_bytes));
-        let is_too_much = |added: usize| added > 0 && packed.saturating_add(added) > max_bytes;
+        let Some(head) = self.head() else { return (0, 0) };
+        let most_bytes = records::most_packed_bytes(head.kind, room.bytes);
+        let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let are_many = size(head.count.saturating_add(self.to_do.adds)) > room.records;
+        let is_too_much = |added: usize| added > 0 && (are_many || packed.saturating_add(added) > most_bytes);
         let again = if before == 0 { packed } else { 0 };
         if is_too_much(before) || !is_too_much(self.added_bytes) {
             return (0, again);
         }
-        let records = usize::try_from(self.head().map_or(0, |head| head.count)).unwrap_or(usize::MAX).saturating_mul(2);
+        // In sorted sets they are two each, and what was added may be counted twice.
+        let records = size(head.count).saturating_mul(2);
         (records, records.saturating_mul(MOST_AROUND).saturating_add(again).saturating_add(packed.saturating_mul(2)))
     }
 

@@ -63,17 +63,22 @@ impl<'c> Packer<'c> {
         if held.is_as_stored() && own.is_empty() {
             return Ok(());
         }
-        let own = own.iter().filter_map(change);
-        for Change { name, .. } in own.clone().filter(|change| change.new.is_some()) {
-            transaction.note_put(keyspaces.parts, [&records::prefix(head.version), name]);
+        let (own, is_changed) = (own.iter().filter_map(change), {
+            let own = &*own;
+            move |name: &[u8]| own.binary_search_by(|order| change(order).map(|change| change.name).cmp(&Some(name))).is_ok()
+        });
+        let prefix = records::prefix(head.version);
+        for (name, new) in own.clone().filter_map(|change| Some((change.name, change.new?))) {
+            transaction.note_put(keyspaces.parts, [&prefix, name]);
+            if let Value::Score(score) = new {
+                transaction.note_put(keyspaces.scores, [&prefix, &records::ordered(score), name]);
+            }
         }
         let stored = left_of(head, held.packed);
-        merged.reserve(room.bytes);
+        let most_bytes = records::most_packed_bytes(head.kind, room.bytes);
+        merged.reserve(most_bytes);
         let are_few = usize::try_from(head.count).is_ok_and(|count| count <= room.records);
-        if are_few
-            && merge(head.kind, stored, own.clone(), record, merged)
-            && merged.len() <= records::most_packed_bytes(head.kind, room.bytes)
-        {
+        if are_few && merge(head.kind, stored, own.clone(), most_bytes, record, merged) {
             let packed = merged;
             return Ok(transaction.put_at_lock_key(heads, position, |record| {
                 records::write_packed(record, held.expire_at_ms, *head, packed);
@@ -81,7 +86,7 @@ impl<'c> Packer<'c> {
         }
         transaction.put_at_lock_key(heads, position, |record| records::write_collection(record, held.expire_at_ms, *head))?;
         let mut put = |name: &[u8], record: &[u8]| put_part(transaction, keyspaces, head, name, record);
-        for (name, stored) in Records::of(stored).filter(|(name, _)| own.clone().all(|change| change.name != *name)) {
+        for (name, stored) in Records::of(stored).filter(|(name, _)| !is_changed(name)) {
             put(name, stored)?;
         }
         for (name, new) in own.filter_map(|change| Some((change.name, change.new?))) {
@@ -105,8 +110,15 @@ fn left_of<'r>(head: &Head, stored: &'r [u8]) -> &'r [u8] {
     start.get(..start.len() - left.bytes().len()).unwrap_or_default()
 }
 
-/// Merges changes, in the order of their names, into packed records. False where one is too long.
-fn merge<'c>(kind: Kind, stored: &[u8], changes: impl Iterator<Item = &'c Change<'c>>, record: &mut Vec<u8>, merged: &mut Vec<u8>) -> bool {
+/// Merges changes, in the order of their names, into packed records. False where that comes to more than so many bytes.
+fn merge<'c>(
+    kind: Kind,
+    stored: &[u8],
+    changes: impl Iterator<Item = &'c Change<'c>>,
+    most_bytes: usize,
+    record: &mut Vec<u8>,
+    merged: &mut Vec<u8>,
+) -> bool {
     merged.clear();
     let mut rest = Records::of(stored);
     for Change { name, new, .. } in changes {
@@ -118,15 +130,19 @@ fn merge<'c>(kind: Kind, stored: &[u8], changes: impl Iterator<Item = &'c Change
             rest.next();
         }
         if let Some(new) = *new {
+            // What is long by itself is not even written.
+            if matches!(new, Value::Bytes(new) if new.len() > most_bytes) {
+                return false;
+            }
             record.clear();
             records::write_part(kind, record, new);
-            if !packed::push(merged, name, record) {
+            if !packed::push(merged, name, record) || merged.len() > most_bytes {
                 return false;
             }
         }
     }
     merged.extend_from_slice(rest.bytes());
-    true
+    merged.len() <= most_bytes
 }
 
 /// Puts a record of a collection that has its own place.

@@ -41,8 +41,6 @@ pub struct Plan<'j> {
     pub writes: bool,
     /// They may make lists or sorted sets, which others may wait for.
     pub may_be_waited_for: bool,
-    /// Not all of them are on strings.
-    pub has_collections: bool,
     /// Some of them name fields or members.
     pub has_members: bool,
     /// Some of them take elements from lists, or show one.
@@ -154,7 +152,6 @@ impl<'j> Plan<'j> {
             several: Vec::new(),
             writes: false,
             may_be_waited_for: false,
-            has_collections: false,
             has_members: false,
             has_elements: false,
             has_removals: false,
@@ -236,7 +233,6 @@ impl<'j> Plan<'j> {
         let (kind, writes) = (straight.kind(), call.command.writes(&call.args));
         self.writes |= writes;
         self.may_be_waited_for |= writes && !straight.removes() && matches!(kind, Some(Kind::List | Kind::SortedSet));
-        self.has_collections |= kind.is_some_and(|kind| kind != Kind::String);
         self.has_members |= straight.name().is_some() || matches!(straight.on, On::Members { .. });
         self.has_elements |= matches!(straight.on, On::Pop(_) | On::Element);
         self.has_removals |= straight.removes();

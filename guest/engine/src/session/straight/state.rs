@@ -84,7 +84,7 @@ impl<'v> State<'v> {
                 ops = ops.saturating_add(step.times.saturating_mul(step.most_ops(held)));
                 bytes = bytes.saturating_add(step.times.saturating_mul(step.most_bytes(held)));
                 if packing.packs() {
-                    let (more_ops, more_bytes) = held.note_change(step.most_packed_bytes(), room.bytes);
+                    let (more_ops, more_bytes) = held.note_change(step.most_packed_bytes(), room);
                     (ops, bytes) = (ops.saturating_add(more_ops), bytes.saturating_add(more_bytes));
                 }
             }
