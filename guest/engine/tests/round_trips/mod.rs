@@ -94,5 +94,6 @@ What these requests are on the wire:
 A conflict runs all of it again. The sweep reads three pages a step, see [scale](scale.md).
 
 Made by `cargo run -p orbweaver-engine --example generate_docs`, from examples on a small database: a collection of any size costs a read
-more for each page that it fills. A test compares this page with what it counts.
+more for each page that it fills, and one that is [packed](operations.md#packed-collections) none but that of its key. None is packed here. A test compares
+this page with what it counts.
 ";
