@@ -7,11 +7,11 @@ use command::{good, run, run_with};
 use orbweaver_tests::orbweaver_server::OrbweaverServer;
 use tempfile::TempDir;
 
-/// A directory in which the database `data` holds a string, a hash and an empty value.
+/// A directory in which the database `data` holds a string, a hash that is not packed, and an empty value.
 fn with_data() -> TempDir {
     let dir = TempDir::new().unwrap();
     let script = "SET text 'some text'\nHSET hash a 1 b 2\nSELECT 5\nSET empty '' PX 1000000\n";
-    let ran = run_with(dir.path(), &["exec", "--dir", "data"], script);
+    let ran = run_with(dir.path(), &["exec", "--dir", "data", "--packed-bytes", "0"], script);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "OK\n2\nOK\nOK\n"), "{ran:?}");
     dir
 }
@@ -183,10 +183,26 @@ fn check_names_what_is_wrong() {
 #[test]
 fn inspect_shows_the_records_of_a_key_as_documented() {
     let dir = TempDir::new().unwrap();
-    assert_eq!(run_with(dir.path(), &["exec", "--dir", "data"], "HSET h f v\nRPUSH l a\n").code, Some(0));
+    let exec = ["exec", "--dir", "data", "--packed-bytes", "0"];
+    assert_eq!(run_with(dir.path(), &exec, "HSET h f v\nRPUSH l a\n").code, Some(0));
     let documented = include_str!("../../docs/inspect.md").split("```text\n").nth(1).and_then(|rest| rest.split("\n```").next()).unwrap();
     let shown = good(dir.path(), &["inspect", "l"]);
     assert_eq!(shown.split("\n\nEach line is a field").next(), Some(documented));
+}
+
+#[test]
+fn a_new_database_packs_small_collections_and_one_from_before_does_not() {
+    let dir = with_data();
+    let keyspaces = |name: &str| -> Vec<String> {
+        let records = good(dir.path(), &["records", "export", "--dir", name]);
+        records.lines().filter_map(|line| Some(line.split('"').nth(3)?.to_owned())).collect()
+    };
+    for name in ["data", "new"] {
+        assert_eq!(good(dir.path(), &["exec", "--dir", name, "SADD", "set", "a", "b"]), "2\n");
+    }
+    let in_data = |name: &str| keyspaces(name).iter().filter(|keyspace| *keyspace == "data").count();
+    assert_eq!((in_data("data"), in_data("new")), (4, 0));
+    assert!(good(dir.path(), &["inspect", "--dir", "new", "set"]).contains("packed"));
 }
 
 #[test]
