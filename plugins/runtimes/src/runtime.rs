@@ -108,7 +108,8 @@ fn rocksdb(paths: &Paths, folder: &Path, script: &Script) -> Result<Outcome> {
     let held = ["--clock-ms", CLOCK_MS, "--seed", SEED];
     let line = |words: &Args| words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ") + "\n";
     let input: String = script.commands.iter().map(line).collect();
-    let replies = output(orbweaver(&["exec", "--wire"]).args(held), input.as_bytes())?;
+    // As the component does where nobody says otherwise.
+    let replies = output(orbweaver(&["exec", "--wire", "--packed-bytes", "0"]).args(held), input.as_bytes())?;
     let dump = output(orbweaver(&["dump"]).args(held), b"")?;
     let records = output(&mut orbweaver(&["records", "export"]), b"")?;
     Ok(Outcome { replies, dump: lines(&dump), records: sorted(lines(&records)) })
