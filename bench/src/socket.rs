@@ -187,14 +187,17 @@ fn prepare(servers: &[Server], operation: &Operation, requests: usize) -> Result
 
 /// Makes what a round takes away; what begins with nothing does so in each round, so that collections are as small in the last one as in the first.
 fn prepare_round(servers: &[Server], operation: &Operation, runs: usize, requests: usize) -> Result<usize> {
-    let end = runs + operation.runs(requests);
     match operation.fill {
         Fill::Nothing => {
-            let flush = || Piece { bytes: b"FLUSHALL\r\n".to_vec(), requests: 1 };
-            servers.iter().try_for_each(|server| server.send(iter::once(flush())))?;
+            let flush = || iter::once(Piece { bytes: b"FLUSHALL\r\n".to_vec(), requests: 1 });
+            servers.iter().try_for_each(|server| server.send(flush()))?;
+            Ok(runs)
         }
-        Fill::Keys(..) => return Ok(runs),
-        Fill::Runs(..) => servers.iter().try_for_each(|server| server.send(operation.preparation(runs..end)))?,
+        Fill::Keys(..) => Ok(runs),
+        Fill::Runs(..) => {
+            let end = runs + operation.runs(requests);
+            servers.iter().try_for_each(|server| server.send(operation.preparation(runs..end)))?;
+            Ok(end)
+        }
     }
-    Ok(end)
 }
