@@ -9,7 +9,7 @@ use orbweaver_engine::resp::Value;
 use tempfile::TempDir;
 
 use crate::client::Args;
-use crate::process::{ServerProcess, free_address};
+use crate::process::ServerProcess;
 use crate::target::{SocketTarget, Target};
 
 /// The environment variable that names another `orbweaver` executable than the one beside the tests.
@@ -47,10 +47,12 @@ impl OrbweaverServer {
     /// When the command is not built, or does not come up.
     #[must_use]
     pub fn start(dir: &Path, options: &[&str]) -> Self {
-        let address = free_address().expect("a free port");
-        let mut command = Command::new(executable());
-        command.arg("serve").arg("--dir").arg(dir).args(["--listen", &address.to_string()]).args(options);
-        Self { process: ServerProcess::start(command, address, &dir.with_extension("log")) }
+        let command = |address: SocketAddr| {
+            let mut command = Command::new(executable());
+            command.arg("serve").arg("--dir").arg(dir).args(["--listen", &address.to_string()]).args(options);
+            command
+        };
+        Self { process: ServerProcess::start(command, "listening on ", &dir.with_extension("log")) }
     }
 
     /// Where it listens.

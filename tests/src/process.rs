@@ -1,7 +1,7 @@
 //! A server as a child process on a free loopback port.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +15,8 @@ use crate::client::{Client, args};
 
 /// A server has this long until it answers its first PING, and until it has stopped after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A port that was free may be taken, by another test or a connection, when the server comes to it: so many are tried.
+const PORTS_TRIED: usize = 8;
 
 /// A loopback address that nobody listens on at the moment.
 ///
@@ -32,23 +34,32 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `command`, which must listen on `address`, and waits until it answers a PING. Its output goes to `log`.
+    /// Starts what `command` says for a free loopback address, on which it must listen, and waits until it has written `up`, as it does
+    /// when it listens, and answers a PING: an answer alone may be that of another server, which was faster to take the port. Its output
+    /// goes to the end of `log`.
     ///
     /// # Panics
     /// When the program cannot be started, or does not answer in time: the text shows its output.
     #[must_use]
-    pub fn start(mut command: Command, address: SocketAddr, log: &Path) -> Self {
-        let output = File::options().create(true).append(true).open(log).expect("the log file can be opened");
-        let errors = output.try_clone().expect("the log file can be opened twice");
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-        let mut server = Self { child, address, log: log.to_owned() };
-        server.wait_until_ready();
-        server
+    pub fn start(command: impl Fn(SocketAddr) -> Command, up: &str, log: &Path) -> Self {
+        for _ in 0..PORTS_TRIED {
+            let address = free_address().expect("a free port");
+            let mut output = File::options().create(true).append(true).open(log).expect("the log file can be opened");
+            let begin = output.seek(SeekFrom::End(0)).expect("the log file has an end");
+            let errors = output.try_clone().expect("the log file can be opened twice");
+            let mut command = command(address);
+            let child = command
+                .stdin(Stdio::null())
+                .stdout(output)
+                .stderr(errors)
+                .spawn()
+                .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+            let mut server = Self { child, address, log: log.to_owned() };
+            if server.comes_up(up, usize::try_from(begin).expect("a log fits into memory")) {
+                return server;
+            }
+        }
+        panic!("{PORTS_TRIED} free ports were taken before a server listened on them");
     }
 
     /// Where the server listens.
@@ -124,16 +135,22 @@ impl ServerProcess {
         }
     }
 
-    fn wait_until_ready(&mut self) {
+    /// Waits until the server has written `up` behind the first `begin` bytes of its log, and answers: false where its port is taken.
+    fn comes_up(&mut self, up: &str, begin: usize) -> bool {
         let start = Instant::now();
         loop {
-            let answered = Client::connect(self.address).and_then(|mut client| client.call(&args(["PING"]))).is_ok();
+            // Asked first, so that all that a stopped server wrote is in the log.
             let running = self.is_running();
-            if answered && running {
-                return;
+            let log = self.log();
+            let written = log.get(begin..).unwrap_or_default();
+            if !running && written.contains("Address already in use") {
+                return false;
             }
-            assert!(running, "the server stopped while starting; it wrote:\n{}", self.log());
-            assert!(start.elapsed() < PATIENCE, "the server does not answer; it wrote:\n{}", self.log());
+            assert!(running, "the server stopped while starting; it wrote:\n{log}");
+            if written.contains(up) && Client::connect(self.address).and_then(|mut client| client.call(&args(["PING"]))).is_ok() {
+                return true;
+            }
+            assert!(start.elapsed() < PATIENCE, "the server does not answer; it wrote:\n{log}");
             sleep(Duration::from_millis(10));
         }
     }

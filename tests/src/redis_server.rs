@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::process::{ServerProcess, free_address};
+use crate::process::ServerProcess;
 
 /// A redis-server that keeps everything in memory. It is killed when dropped.
 pub struct RedisServer {
@@ -20,16 +20,18 @@ impl RedisServer {
     /// When `redis-server` is not installed (Debian package `redis-server`) or does not come up.
     #[must_use]
     pub fn start(options: &[&str]) -> Self {
-        let address = free_address().expect("a free port");
         let dir = TempDir::new().expect("a temporary directory");
-        let mut command = Command::new("redis-server");
-        command
-            .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
-            // It ends the waits of blocking commands at its ticks only: 10 a second by default.
-            .args(["--save", "", "--appendonly", "no", "--hz", "500", "--dir"])
-            .arg(dir.path())
-            .args(options);
-        let process = ServerProcess::start(command, address, &dir.path().join("log"));
+        let command = |address: SocketAddr| {
+            let mut command = Command::new("redis-server");
+            command
+                .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
+                // It ends the waits of blocking commands at its ticks only: 10 a second by default.
+                .args(["--save", "", "--appendonly", "no", "--hz", "500", "--dir"])
+                .arg(dir.path())
+                .args(options);
+            command
+        };
+        let process = ServerProcess::start(command, "Ready to accept connections", &dir.path().join("log"));
         Self { process, _dir: dir }
     }
 
