@@ -151,9 +151,9 @@ impl Tables {
         self.filled.bytes
     }
 
-    /// Whether the table which is filled has hardly spared puts: three of four heads that it was given it did not hold.
+    /// Whether the table which is filled has hardly spared puts.
     pub const fn spares_little(&self) -> bool {
-        self.filled.entries.saturating_mul(4) > self.filled.puts.saturating_mul(3)
+        spares_little(self.filled.entries, self.filled.puts)
     }
 
     /// The table that is filled is written back from here on, and another one is filled. To be called when all of the last is written.
@@ -195,6 +195,11 @@ impl Tables {
         all.sort_unstable();
         all
     }
+}
+
+/// Whether a table that holds so many heads, and was given so many, has hardly spared puts: three of four it did not hold.
+pub const fn spares_little(entries: usize, puts: usize) -> bool {
+    entries.saturating_mul(4) > puts.saturating_mul(3)
 }
 
 fn part_of(hash: u64) -> usize {

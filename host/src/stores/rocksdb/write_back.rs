@@ -9,10 +9,13 @@
 //!   put past the tables while they, or the redo, hold an older value: who wants to has all written back before.
 //! * What a commit puts beside its heads is written together with its redo.
 //!
-//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables for a while. And writes of
+//! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables until they come again. And writes of
 //! few heads begin nothing, but follow where something waits, and where only they come have it written back little by little: all at once in
 //! the middle of a request, it would take the time of the request.
 
+mod repeats;
+
+use self::repeats::Repeats;
 use super::Db;
 use super::heads_table::{ENTRY_BYTES, Head, Tables};
 use super::raw_batch::{Family, FamilyNumber, RawBatch};
@@ -39,8 +42,6 @@ const LITTLE: usize = 256 << 10;
 const MOST_RECORDS: usize = 4096;
 /// Heads of one write that take more than this part of a table are put past it.
 const LARGE_SHARE: usize = 2;
-/// Where a table has spared little, so many times as much is written before another one is tried.
-const PAST_TIMES: usize = 8;
 /// The memtable of a redo is emptied once it has taken this part of what its table may write.
 const EMPTIED_SHARE: usize = 4;
 
@@ -120,16 +121,15 @@ impl Side {
     }
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 enum State {
     /// Heads are put into the tables.
     #[default]
     Gather,
-    /// They still are, until all is written back; then heads are put past the tables, until so many bytes are written. 0: they are gathered
-    /// again, as soon as a write has many.
-    Empty { past: usize },
-    /// Heads are put past the tables, until so many bytes are written here.
-    Past { left: usize },
+    /// They still are, until all is written back; then they are put past the tables, or gathered again as soon as a write has many.
+    Empty { then_past: bool },
+    /// Heads are put past the tables, until many come again.
+    Past(Repeats),
 }
 
 impl Writing {
@@ -222,16 +222,15 @@ impl WriteBack {
         let has_many = u64::from(heads.operations()) >= MANY_HEADS;
         writing.few_in_a_row = if has_many { 0 } else { writing.few_in_a_row.saturating_add(1) };
         match &mut writing.state {
-            State::Past { left } => {
-                *left = left.saturating_sub(batch.as_bytes().len() + heads.as_bytes().len());
-                if *left == 0 {
+            State::Past(repeats) => {
+                if repeats.are_many(heads.changes(), batch.as_bytes().len() + heads.as_bytes().len()) {
                     writing.state = State::Gather;
                 }
                 return Ok(false);
             }
             State::Gather if !has_many && !self.is_holding() => return Ok(false),
-            State::Gather if writing.few_in_a_row >= FEW_AFTER_MANY => writing.state = State::Empty { past: 0 },
-            State::Empty { past: 0 } if has_many => writing.state = State::Gather,
+            State::Gather if writing.few_in_a_row >= FEW_AFTER_MANY => writing.state = State::Empty { then_past: false },
+            State::Empty { then_past: false } if has_many => writing.state = State::Gather,
             State::Gather | State::Empty { .. } => {}
         }
         if !writing.written.numbers.is_empty() {
@@ -245,17 +244,17 @@ impl WriteBack {
         let is_full = bytes >= self.most.table_bytes || *log_bytes >= self.most.log_bytes || numbers.len() >= MOST_RECORDS;
         match writing.state {
             State::Gather if is_full && spares_little => {
-                writing.state = State::Empty { past: self.most.log_bytes.saturating_mul(PAST_TIMES) };
+                writing.state = State::Empty { then_past: true };
             }
             State::Gather if is_full => {}
             // What is left to do is little, or not more than this write.
-            State::Empty { past } if bytes <= LITTLE.max(weight(batch, heads).saturating_mul(2)) => {
+            State::Empty { then_past } if bytes <= LITTLE.max(weight(batch, heads).saturating_mul(2)) => {
                 self.write_all(writing, db)?;
-                writing.state = if past == 0 { State::Gather } else { State::Past { left: past } };
+                writing.state = if then_past { State::Past(Repeats::new(self.most)) } else { State::Gather };
                 return Ok(false);
             }
             State::Empty { .. } => {}
-            State::Gather | State::Past { .. } => return Ok(true),
+            State::Gather | State::Past(_) => return Ok(true),
         }
         self.tables.write().swap();
         let filled = Redo { side: writing.filled.side.other(), ..Redo::default() };

@@ -140,7 +140,7 @@ fn a_store_holds_what_its_model_holds_whoever_reads_and_whenever_it_crashes() {
             commit(&mut handle, &changes);
             apply(&mut model, &changes);
             held += usize::from(heads_of(&store).is_holding());
-            past += usize::from(matches!(heads_of(&store).writing.lock().state, State::Past { .. }));
+            past += usize::from(matches!(heads_of(&store).writing.lock().state, State::Past(_)));
             match random.u8(..60) {
                 0 => assert_holds(&mut handle, &model, &mut random),
                 1 => assert_holds(&mut store.handle(), &model, &mut random),
@@ -278,7 +278,7 @@ fn new_heads_go_past_the_tables_however_many_a_write_has_and_large_ones_and_all_
         let mut handle = store.handle();
         handle.let_commits_be_late(true);
         (0..60_000 / each).for_each(|round| put(&mut handle, round * each..(round + 1) * each, 10));
-        assert!(matches!(heads_of(&store).writing.lock().state, State::Past { .. }), "{each} heads a write");
+        assert!(matches!(heads_of(&store).writing.lock().state, State::Past(_)), "{each} heads a write");
         assert!(!heads_of(&store).is_holding());
     }
     let directory = tempfile::tempdir().unwrap();
