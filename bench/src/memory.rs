@@ -62,8 +62,7 @@ pub fn measure(data_bytes: u64) -> Result<Memory> {
     bar.finish_and_clear();
 
     let options = RocksOptions::default();
-    // Four buffers, as `write_buffer_bytes` says of itself.
-    let buffers = 4 * options.write_buffer_bytes + options.write_back_bytes;
+    let buffers = RocksOptions::WRITE_BUFFERS * options.write_buffer_bytes + options.write_back_bytes;
     let settings_mb = (options.block_cache_bytes + options.record_cache_bytes + buffers) as f64 / 1e6;
     let end_gb = reading.points.last().map_or(loaded_gb, |point| point.0);
     let settings = Line { name: "caches and write buffers".to_owned(), points: vec![(0.0, settings_mb), (end_gb, settings_mb)] };

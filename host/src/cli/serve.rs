@@ -85,7 +85,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SIZE", default_value = "128MiB")]
     record_cache: ByteSize,
     /// Memory for keys that change again and again, before they are written into RocksDB's files; 0B: none
-    #[arg(long, value_name = "SIZE", default_value = "32MiB")]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     write_back: ByteSize,
     /// Close connections that are silent for so long without waiting in a blocking command; 0s: never
     #[arg(long, value_name = "TIME", default_value = "0s")]

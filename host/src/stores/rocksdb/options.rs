@@ -50,11 +50,11 @@ pub struct RocksOptions {
     /// Memory for records, and for pages of collections, that were read lately, for collections that are read and changed in turn, and for
     /// what tells that new records are not there yet, in bytes; 0 for none. Default: 128 MiB.
     pub record_cache_bytes: usize,
-    /// What a keyspace collects in memory before it writes files, in eight parts, in bytes. All keyspaces together take up to four times
-    /// as much. Default: 32 MiB.
+    /// What a keyspace collects in memory before it writes files, in eight parts, in bytes. All keyspaces together take up to
+    /// [`Self::WRITE_BUFFERS`] times as much. Default: 32 MiB.
     pub write_buffer_bytes: usize,
     /// Memory for heads of keys which change again and again, before they are written into their keyspace, in bytes; 0 to write each at once.
-    /// Default: 32 MiB.
+    /// Default: 64 MiB.
     pub write_back_bytes: usize,
     /// Files kept open, by all databases together; -1 for all. Default: 1000, below the usual limit of a process.
     pub max_open_files: i32,
@@ -76,13 +76,18 @@ impl Default for RocksOptions {
             block_cache_bytes: 256 << 20,
             record_cache_bytes: 128 << 20,
             write_buffer_bytes: 32 << 20,
-            write_back_bytes: 32 << 20,
+            write_back_bytes: 64 << 20,
             max_open_files: 1000,
             reclaim_bytes: 32 << 20,
             read_only: false,
             create_if_missing: true,
         }
     }
+}
+
+impl RocksOptions {
+    /// Memory of all keyspaces together for what is written, in write buffers: up to three for the redo of heads, the others for records.
+    pub const WRITE_BUFFERS: usize = 5;
 }
 
 /// In these keyspaces of our own layout the first bytes of a key name the structure that it belongs to, and most scans stay within one.
@@ -146,10 +151,13 @@ const LEAST_SHARD_BYTES: usize = 64 << 20;
 /// As many as RocksDB makes by itself at most: 64 parts.
 const MOST_SHARD_BITS: u32 = 6;
 
-/// How much of heads waits to be written back. The log is kept for two write buffers, and there are two tables.
+/// The log that is kept, in write buffers: as much for each of two tables of heads.
+const LOG_BUFFERS: usize = 3;
+
+/// How much of heads waits to be written back.
 pub fn most_unwritten(options: &RocksOptions) -> Most {
     let table_bytes = if options.layout == Layout::Orbweaver && !options.read_only { options.write_back_bytes / 2 } else { 0 };
-    Most { table_bytes, log_bytes: options.write_buffer_bytes }
+    Most { table_bytes, log_bytes: options.write_buffer_bytes.saturating_mul(LOG_BUFFERS) / 2 }
 }
 
 /// What the databases of a store share: the memory for what is read, and for what is written.
@@ -164,7 +172,8 @@ impl Memory {
     /// For a store whose files take so many bytes.
     pub fn new(options: &RocksOptions, file_bytes: u64) -> Self {
         // The write buffers of all keyspaces together; the one that is fullest is written first.
-        let buffers = WriteBufferManager::new_write_buffer_manager(options.write_buffer_bytes.saturating_mul(4), false);
+        let buffers =
+            WriteBufferManager::new_write_buffer_manager(options.write_buffer_bytes.saturating_mul(RocksOptions::WRITE_BUFFERS), false);
         let cache_bytes = u64::try_from(options.block_cache_bytes).unwrap_or(u64::MAX);
         let cuts_filters = file_bytes > cache_bytes.saturating_mul(LARGE_TIMES);
         Self { cache: block_cache(options.block_cache_bytes), buffers, cuts_filters }
@@ -194,7 +203,7 @@ pub fn database(options: &RocksOptions, memory: &Memory) -> Options {
     db.set_write_buffer_manager(&memory.buffers);
     // A keyspace that hardly changes would otherwise keep old logs: disk, and what a restart reads. It is written for their sake then,
     // which is a small file.
-    db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes).unwrap_or(u64::MAX).saturating_mul(2));
+    db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes.saturating_mul(LOG_BUFFERS)).unwrap_or(u64::MAX));
     // Written in small steps while a file grows, not as one burst that delays the sync of the log.
     db.set_bytes_per_sync(1 << 20);
     // The information log is for people; three files of 16 MiB tell enough.
@@ -273,7 +282,7 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
     }
     if redo::is_redo(options.layout, name) {
         // It is emptied before it is full. What is written of it nevertheless is deleted soon.
-        cf.set_write_buffer_size(options.write_buffer_bytes.saturating_mul(2));
+        cf.set_write_buffer_size(options.write_buffer_bytes.saturating_mul(LOG_BUFFERS));
         cf.set_level_zero_file_num_compaction_trigger(2);
         cf.set_memtable_prefix_bloom_ratio(0.0);
     }
