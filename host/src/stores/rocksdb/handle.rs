@@ -204,6 +204,16 @@ impl<'db> State<'db> {
         if keyspace.is_written_back { self.shared.write_back().map(drop) } else { Ok(()) }
     }
 
+    /// As [`Self::write_back`], where any may be within the range.
+    pub fn write_back_within(&self, keyspace: &OpenKeyspace<'db>, range: &KeyRange) -> Result<(), StoreError> {
+        let is_waiting = || {
+            // Behind all commits that are late.
+            let database = self.shared.databases.get(keyspace.database).filter(|database| database.get().is_some());
+            database.is_some_and(|database| database.write_back.may_hold_within(range))
+        };
+        if keyspace.is_written_back && is_waiting() { self.shared.write_back().map(drop) } else { Ok(()) }
+    }
+
     /// What the cache knows of a record in the transaction's state.
     fn cached(&self, keyspace: &OpenKeyspace<'db>, key: &[u8], open: &Open) -> Option<Option<Bytes>> {
         self.shared.cache.as_ref()?.get(keyspace.cached?, key, open.last, open.kind != Kind::Read)

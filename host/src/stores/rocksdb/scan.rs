@@ -44,8 +44,8 @@ impl<'db> State<'db> {
     /// A page of a range, in the state behind the commit `last`, for who knows the page with the number `known`, 0 of none.
     pub fn scan(&self, keyspace: Keyspace, asked: Asked<'_>, last: u64, known: u64) -> Result<Numbered, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
-        self.write_back(keyspace)?;
         let Asked { range, direction, limit } = asked;
+        self.write_back_within(keyspace, range)?;
         let question = keyspace.filter_prefix.and_then(|_| Question::new(range, direction, limit));
         match (&self.shared.cache, keyspace.cached, question) {
             (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, (last, known)),

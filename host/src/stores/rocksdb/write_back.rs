@@ -6,21 +6,25 @@
 //! # What holds at any time
 //! * The last value of a head is in the table that is filled, else in the one that is written back, else in its keyspace.
 //! * The redo that is there, carried out in its order, gives every head its last value, so a crash loses nothing. Therefore no head is
-//!   put past the tables while they, or the redo, hold an older value: who wants to has all written back before.
+//!   put past the tables while they, or the redo, hold an older value: who wants to has all written back before, or knows that they hold
+//!   none, as all that they hold lies elsewhere ([`bounds`]).
 //! * What a commit puts beside its heads is written together with its redo.
 //!
 //! Where most heads are new ones, as in a load, there is nothing to spare: then they are put past the tables until they come again. And writes of
 //! few heads begin nothing, but follow where something waits, and where only they come have it written back little by little: all at once in
 //! the middle of a request, it would take the time of the request.
 
+mod bounds;
 mod repeats;
 
+use self::bounds::Bounds;
 use self::repeats::Repeats;
 use super::Db;
 use super::heads_table::{ENTRY_BYTES, Head, Tables};
 use super::raw_batch::{Family, FamilyNumber, RawBatch};
 use super::redo;
 use bytes::Bytes;
+use orbweaver_engine::store::KeyRange;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use rocksdb::{FlushOptions, WriteOptions};
 use std::mem;
@@ -89,6 +93,8 @@ struct Redo {
     numbers: Vec<u64>,
     /// What was written while the table was filled.
     log_bytes: usize,
+    /// Of all heads that it has.
+    bounds: Bounds,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,6 +139,17 @@ enum State {
 }
 
 impl Writing {
+    /// Where heads wait, or the redo has what they were.
+    const fn bounds(&self) -> [Bounds; 2] {
+        [self.filled.bounds, self.written.bounds]
+    }
+
+    /// Whether a write does nothing but delete, and none of what waits: it need not, as hardly any of it comes again.
+    fn only_deletes_others(&self, heads: &RawBatch) -> bool {
+        let bounds = self.bounds();
+        heads.changes().all(|(key, value)| value.is_none() && !bounds.iter().any(|bounds| bounds.may_hold(key)))
+    }
+
     fn write(&mut self, db: &Db, batch: &RawBatch, options: &WriteOptions) -> Result<(), String> {
         if self.has_failed {
             return Err("a write has failed before".into());
@@ -165,6 +182,14 @@ impl WriteBack {
         self.is_holding.load(Ordering::SeqCst)
     }
 
+    /// False: no head of the range waits.
+    pub fn may_hold_within(&self, range: &KeyRange) -> bool {
+        self.is_holding() && {
+            let writing = self.writing.lock();
+            writing.has_failed || writing.bounds().iter().any(|bounds| bounds.may_meet(range))
+        }
+    }
+
     /// Writes a commit, the heads that it changes apart from the rest; adds to the batch what is written with it. To be called while nobody else changes the same heads.
     ///
     /// # Errors
@@ -174,6 +199,9 @@ impl WriteBack {
         let numbers = if self.gathers(writing, db, batch, heads)? { self.numbers(db) } else { None };
         let Some(numbers) = numbers else {
             batch.append(heads);
+            if self.is_holding() {
+                writing.filled.log_bytes += batch.as_bytes().len();
+            }
             return writing.write(db, batch, options);
         };
         let weight = weight(batch, heads);
@@ -183,6 +211,7 @@ impl WriteBack {
             let number = db.latest_sequence_number() + 1;
             batch.put(*writing.filled.side.of(&numbers.redo), &number.to_be_bytes(), heads.as_bytes());
             writing.filled.numbers.push(number);
+            heads.changes().for_each(|(key, _)| writing.filled.bounds.add(key));
             *writing.filled.side.of_mut(&mut writing.memtable_bytes) += heads.as_bytes().len();
         }
         writing.filled.log_bytes += batch.as_bytes().len();
@@ -204,7 +233,7 @@ impl WriteBack {
         drop(tables);
         drop(taken);
         if is_last {
-            writing.written.numbers.clear();
+            writing.written = Redo { side: writing.written.side, ..Redo::default() };
             self.empty_memtable(writing, db, writing.written.side);
         }
         Ok(())
@@ -221,6 +250,9 @@ impl WriteBack {
         }
         let has_many = u64::from(heads.operations()) >= MANY_HEADS;
         writing.few_in_a_row = if has_many { 0 } else { writing.few_in_a_row.saturating_add(1) };
+        if has_many && writing.only_deletes_others(heads) {
+            return Ok(false);
+        }
         match &mut writing.state {
             State::Past(repeats) => {
                 if repeats.are_many(heads.changes(), batch.as_bytes().len() + heads.as_bytes().len()) {
@@ -283,8 +315,9 @@ impl WriteBack {
         let written = mem::take(&mut *self.tables.write());
         self.is_holding.store(false, Ordering::SeqCst);
         drop(written);
-        writing.written.numbers.clear();
-        writing.filled = Redo { side: writing.filled.side, ..Redo::default() };
+        for redo in [&mut writing.written, &mut writing.filled] {
+            *redo = Redo { side: redo.side, ..Redo::default() };
+        }
         for side in [Side::One, Side::Other] {
             self.empty_memtable(writing, db, side);
         }

@@ -298,6 +298,61 @@ fn new_heads_go_past_the_tables_however_many_a_write_has_and_large_ones_and_all_
 }
 
 #[test]
+fn a_space_is_searched_and_emptied_while_heads_of_another_wait() {
+    let (directory, mut random) = (tempfile::tempdir().unwrap(), Rng::with_seed(5));
+    let key = |space: u32, number: usize| [&space.to_be_bytes()[..], format!("key {number}").as_bytes()].concat();
+    let [path, crashed] = ["store", "crashed"].map(|name| directory.path().join(name));
+    let store = RocksStore::open(&path, RocksOptions { write_back_bytes: 40 << 10, write_buffer_bytes: 16 << 10, ..options() }).unwrap();
+    let mut handle = store.handle();
+    handle.let_commits_be_late(true);
+    let mut model = Model::new();
+    let mut others = Rng::with_seed(6);
+    let mut change = |handle: &mut RocksHandle, model: &mut Model, changes: Vec<_>| {
+        commit(handle, &changes);
+        apply(model, &changes);
+        if others.u8(..20) > 0 {
+            // Otherwise it is written together with what comes next.
+            handle.settle(u64::MAX).unwrap();
+        }
+    };
+    change(&mut handle, &mut model, (0..2000).map(|number| (key(1, number), Some(vec![1; 9]))).collect());
+    let [heads, _] = keyspaces(&mut handle);
+    let (old, mut waited, mut searches) = (KeyRange::prefix(&1_u32.to_be_bytes()), 0, 0);
+    let put = |random: &mut Rng| (0..20).map(|_| (key(2, random.usize(..200)), Some(vec![2; random.usize(..30)]))).collect();
+    change(&mut handle, &mut model, put(&mut random));
+    loop {
+        handle.begin(&Scope::Read).unwrap();
+        let many = if random.u8(..20) > 0 { 16 } else { 1 };
+        let found: Vec<_> = scan(&mut handle, heads, &old, Direction::Forward).into_iter().take(many).collect();
+        handle.rollback();
+        let expected = model.range(key(1, 0)[..4].to_vec()..2_u32.to_be_bytes().to_vec()).take(found.len());
+        assert!(found.iter().map(|(key, value)| (key, value)).eq(expected));
+        if found.is_empty() {
+            break;
+        }
+        searches += 1;
+        waited += usize::from(heads_of(&store).is_holding());
+        // Some are put again, so that the redo knows them, and deleted once more.
+        if random.u8(..20) == 0 {
+            change(&mut handle, &mut model, found.iter().cycle().take(20).map(|(key, _)| (key.clone(), Some(vec![3; 3]))).collect());
+        }
+        change(&mut handle, &mut model, found.into_iter().map(|(key, _)| (key, None)).collect());
+        change(&mut handle, &mut model, put(&mut random));
+    }
+    handle.settle(u64::MAX).unwrap();
+    assert!(searches > 100 && waited > searches / 2, "heads waited beside {waited} of {searches} searches");
+    crash(&store, &crashed);
+    for handle in [&mut handle, &mut open(&crashed, false).handle()] {
+        let [heads, data] = keyspaces(handle);
+        handle.begin(&Scope::Read).unwrap();
+        for keyspace in [data, heads] {
+            assert!(scan(handle, keyspace, &KeyRange::all(), Direction::Forward).into_iter().eq(model.clone()));
+        }
+        handle.rollback();
+    }
+}
+
+#[test]
 fn commits_of_few_heads_leave_nothing_waiting_after_a_while_and_each_writes_back_a_little() {
     let directory = tempfile::tempdir().unwrap();
     let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
