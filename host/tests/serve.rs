@@ -117,7 +117,7 @@ fn info_tells_of_the_server() {
         "durability:os".into(),
         "store:rocksdb".into(),
         "record_cache_size:134217728".into(),
-        "write_back_size:33554432".into(),
+        "write_back_size:67108864".into(),
     ] {
         assert!(info.lines().any(|shown| shown == line), "{line} is not in {info}");
     }

@@ -151,13 +151,20 @@ const LEAST_SHARD_BYTES: usize = 64 << 20;
 /// As many as RocksDB makes by itself at most: 64 parts.
 const MOST_SHARD_BITS: u32 = 6;
 
-/// The log that is kept, in write buffers: as much for each of two tables of heads.
-const LOG_BUFFERS: usize = 3;
+/// The log that is kept, in halves of a write buffer: what fills a table of heads, that of the next one until this one is written back, and what
+/// is written back meanwhile. With less, RocksDB writes redo into files that is needed.
+const LOG_HALVES: usize = 7;
+/// The log that fills a table.
+const TABLE_LOG_HALVES: usize = 3;
+
+fn halves(write_buffer_bytes: usize, halves: usize) -> usize {
+    (write_buffer_bytes / 2).saturating_mul(halves)
+}
 
 /// How much of heads waits to be written back.
 pub fn most_unwritten(options: &RocksOptions) -> Most {
     let table_bytes = if options.layout == Layout::Orbweaver && !options.read_only { options.write_back_bytes / 2 } else { 0 };
-    Most { table_bytes, log_bytes: options.write_buffer_bytes.saturating_mul(LOG_BUFFERS) / 2 }
+    Most { table_bytes, log_bytes: halves(options.write_buffer_bytes, TABLE_LOG_HALVES) }
 }
 
 /// What the databases of a store share: the memory for what is read, and for what is written.
@@ -171,7 +178,7 @@ pub struct Memory {
 impl Memory {
     /// For a store whose files take so many bytes.
     pub fn new(options: &RocksOptions, file_bytes: u64) -> Self {
-        // The write buffers of all keyspaces together; the one that is fullest is written first.
+        // The write buffers of all keyspaces together; the one with the oldest memtable is written first.
         let buffers =
             WriteBufferManager::new_write_buffer_manager(options.write_buffer_bytes.saturating_mul(RocksOptions::WRITE_BUFFERS), false);
         let cache_bytes = u64::try_from(options.block_cache_bytes).unwrap_or(u64::MAX);
@@ -203,7 +210,7 @@ pub fn database(options: &RocksOptions, memory: &Memory) -> Options {
     db.set_write_buffer_manager(&memory.buffers);
     // A keyspace that hardly changes would otherwise keep old logs: disk, and what a restart reads. It is written for their sake then,
     // which is a small file.
-    db.set_max_total_wal_size(u64::try_from(options.write_buffer_bytes.saturating_mul(LOG_BUFFERS)).unwrap_or(u64::MAX));
+    db.set_max_total_wal_size(u64::try_from(halves(options.write_buffer_bytes, LOG_HALVES)).unwrap_or(u64::MAX));
     // Written in small steps while a file grows, not as one burst that delays the sync of the log.
     db.set_bytes_per_sync(1 << 20);
     // The information log is for people; three files of 16 MiB tell enough.
@@ -282,7 +289,7 @@ pub fn keyspace(name: &str, order: Order, uncompressed: bool, options: &RocksOpt
     }
     if redo::is_redo(options.layout, name) {
         // It is emptied before it is full. What is written of it nevertheless is deleted soon.
-        cf.set_write_buffer_size(options.write_buffer_bytes.saturating_mul(LOG_BUFFERS));
+        cf.set_write_buffer_size(halves(options.write_buffer_bytes, 2 * TABLE_LOG_HALVES));
         cf.set_level_zero_file_num_compaction_trigger(2);
         cf.set_memtable_prefix_bloom_ratio(0.0);
     }

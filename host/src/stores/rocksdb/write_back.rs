@@ -199,9 +199,6 @@ impl WriteBack {
         let numbers = if self.gathers(writing, db, batch, heads)? { self.numbers(db) } else { None };
         let Some(numbers) = numbers else {
             batch.append(heads);
-            if self.is_holding() {
-                writing.filled.log_bytes += batch.as_bytes().len();
-            }
             return writing.write(db, batch, options);
         };
         let weight = weight(batch, heads);

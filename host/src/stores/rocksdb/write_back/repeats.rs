@@ -1,13 +1,13 @@
 //! How many heads that are put past the tables come again: whether a table would spare their puts is known without one.
 
 use super::super::heads_table::{ENTRY_BYTES, Head, spares_little};
-use super::Most;
+use super::{MOST_RECORDS, Most};
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher as _;
 
 /// A table holds about one head for so many bytes, and there is a place for each.
 const BYTES_PER_PLACE: usize = 2 * ENTRY_BYTES;
-/// What comes again is told once there were so many heads, as a part of the places.
+/// What comes again is told once there were so many heads, as a part of the places, or the table would be full.
 const TOLD_SHARE: usize = 4;
 
 /// The heads that a table would hold, had one been filled: of each place, the hash of the last one that came there. Two that share a place
@@ -21,21 +21,19 @@ pub struct Repeats {
     entries: usize,
     table_bytes: usize,
     log_bytes: usize,
+    writes: usize,
 }
 
 impl Repeats {
     pub fn new(most: Most) -> Self {
         let places = vec![0; (most.table_bytes / BYTES_PER_PLACE).next_power_of_two()];
-        Self { most, hasher: RandomState::default(), places, puts: 0, entries: 0, table_bytes: 0, log_bytes: 0 }
+        Self { most, hasher: RandomState::default(), places, puts: 0, entries: 0, table_bytes: 0, log_bytes: 0, writes: 0 }
     }
 
     /// Notes the heads of a write that takes so many bytes of the log. Whether so many have come again that a table is worth it.
     pub fn are_many<'h>(&mut self, heads: impl Iterator<Item = Head<'h>>, log_bytes: usize) -> bool {
-        if self.table_bytes >= self.most.table_bytes || self.log_bytes >= self.most.log_bytes {
-            // The table would be full, and another one begun.
-            *self = Self::new(self.most);
-        }
         self.log_bytes += log_bytes;
+        let puts_before = self.puts;
         for (key, value) in heads {
             let hash = self.hasher.hash_one(key);
             // The low half tells the place, the high one the head.
@@ -49,7 +47,15 @@ impl Repeats {
                 self.table_bytes += ENTRY_BYTES + key.len() + value.unwrap_or_default().len();
             }
         }
-        self.puts * TOLD_SHARE >= self.places.len() && !spares_little(self.entries, self.puts)
+        self.writes += usize::from(self.puts > puts_before);
+        let is_full = self.table_bytes >= self.most.table_bytes || self.log_bytes >= self.most.log_bytes || self.writes >= MOST_RECORDS;
+        let is_told = is_full || self.puts * TOLD_SHARE >= self.places.len();
+        let are_many = is_told && !spares_little(self.entries, self.puts);
+        if is_full {
+            // Another table would be begun.
+            *self = Self::new(self.most);
+        }
+        are_many
     }
 }
 
@@ -74,6 +80,19 @@ mod tests {
         assert_eq!(noted(0..200_000), None);
         // Each comes again, but when the table that held it would be written back.
         assert_eq!(noted((0..200_000).map(|number| number % 50_000)), None);
+    }
+
+    #[test]
+    fn a_table_that_the_log_fills_tells_what_comes_again_by_few_heads() {
+        let written = |different: usize| {
+            let (mut repeats, value) = (Repeats::new(MOST), [0; 2000]);
+            let writes: Vec<[String; 16]> =
+                (0..1000).map(|write| std::array::from_fn(|at| format!("key {}", (write * 16 + at) % different))).collect();
+            writes.iter().position(|keys| repeats.are_many(keys.iter().map(|key| (key.as_bytes(), Some(&value[..]))), 16 * 2020))
+        };
+        let full = MOST.log_bytes / (16 * 2020);
+        assert!(full * 16 < MOST.table_bytes / BYTES_PER_PLACE / TOLD_SHARE);
+        assert_eq!((written(200), written(2000)), (Some(full), None));
     }
 
     #[test]
