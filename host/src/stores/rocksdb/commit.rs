@@ -10,7 +10,7 @@ use super::reclaim::Stretch;
 use super::record_cache::{Change, Changing};
 use super::write_back::MANY_HEADS;
 use super::{LIMITS, Shared};
-use orbweaver_engine::store::{Batch, BatchOp, Keyspace, StoreError};
+use orbweaver_engine::store::{Batch, BatchOp, KeyRange, Keyspace, StoreError};
 use rocksdb::{ReadOptions, WriteBatch};
 use smallvec::SmallVec;
 use std::path::Path;
@@ -172,7 +172,7 @@ impl State<'_> {
     /// The last key of the keyspace, or of what the batch puts into it; `None` where there is none. RocksDB's ranges need an end.
     fn last_key(&self, keyspace: &OpenKeyspace<'_>, number: Keyspace, batch: &Batch) -> Result<Option<Vec<u8>>, StoreError> {
         let mut last: Option<Vec<u8>> = None;
-        self.write_back(keyspace)?;
+        self.write_back(keyspace, &KeyRange::all())?;
         if let (Some(db), Some(family)) = (self.database(keyspace), &keyspace.family) {
             last = last_committed_key(db, family, ReadOptions::default())?;
         }

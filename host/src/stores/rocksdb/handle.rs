@@ -199,13 +199,8 @@ impl<'db> State<'db> {
         self.shared.databases.get(keyspace.database).filter(|_| keyspace.is_written_back)?.left_redo.get().filter(|heads| !heads.is_empty())
     }
 
-    /// Has all heads written back, where the keyspace is theirs and is to be searched.
-    pub fn write_back(&self, keyspace: &OpenKeyspace<'db>) -> Result<(), StoreError> {
-        if keyspace.is_written_back { self.shared.write_back().map(drop) } else { Ok(()) }
-    }
-
-    /// As [`Self::write_back`], where any may be within the range.
-    pub fn write_back_within(&self, keyspace: &OpenKeyspace<'db>, range: &KeyRange) -> Result<(), StoreError> {
+    /// Has all heads written back, where the keyspace is theirs, and any may be within a range that is to be searched.
+    pub fn write_back(&self, keyspace: &OpenKeyspace<'db>, range: &KeyRange) -> Result<(), StoreError> {
         let is_waiting = || {
             // Behind all commits that are late.
             let database = self.shared.databases.get(keyspace.database).filter(|database| database.get().is_some());
@@ -283,7 +278,7 @@ impl<'db> State<'db> {
             let mut read = ReadOptions::default();
             // Where many were deleted at the end, it is not worth the search, and commits wait for it.
             read.set_max_skippable_internal_keys(MOST_SKIPPED);
-            self.write_back(keyspace).ok()?;
+            self.write_back(keyspace, &KeyRange::all()).ok()?;
             if self.left_redo(keyspace).is_some() {
                 return None;
             }

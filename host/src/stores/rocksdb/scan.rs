@@ -45,7 +45,7 @@ impl<'db> State<'db> {
     pub fn scan(&self, keyspace: Keyspace, asked: Asked<'_>, last: u64, known: u64) -> Result<Numbered, StoreError> {
         let keyspace = self.keyspace(keyspace)?;
         let Asked { range, direction, limit } = asked;
-        self.write_back_within(keyspace, range)?;
+        self.write_back(keyspace, range)?;
         let question = keyspace.filter_prefix.and_then(|_| Question::new(range, direction, limit));
         match (&self.shared.cache, keyspace.cached, question) {
             (Some(cache), Some(space), Some(question)) => self.scan_structure((cache, space), keyspace, question, asked, (last, known)),

@@ -58,6 +58,13 @@ pub struct Most {
     pub log_bytes: usize,
 }
 
+impl Most {
+    /// Whether a table is full that takes so much memory, with which so much was written, and whose redo has so many records.
+    const fn is_reached(&self, table_bytes: usize, log_bytes: usize, records: usize) -> bool {
+        table_bytes >= self.table_bytes || log_bytes >= self.log_bytes || records >= MOST_RECORDS
+    }
+}
+
 /// The heads of a database that are not in their keyspace yet.
 pub struct WriteBack {
     most: Most,
@@ -95,6 +102,13 @@ struct Redo {
     log_bytes: usize,
     /// Of all heads that it has.
     bounds: Bounds,
+}
+
+impl Redo {
+    /// One that has nothing.
+    fn on(side: Side) -> Self {
+        Self { side, ..Self::default() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -230,7 +244,7 @@ impl WriteBack {
         drop(tables);
         drop(taken);
         if is_last {
-            writing.written = Redo { side: writing.written.side, ..Redo::default() };
+            writing.written = Redo::on(writing.written.side);
             self.empty_memtable(writing, db, writing.written.side);
         }
         Ok(())
@@ -270,7 +284,7 @@ impl WriteBack {
             (tables.bytes(), tables.spares_little())
         };
         let Redo { log_bytes, numbers, .. } = &writing.filled;
-        let is_full = bytes >= self.most.table_bytes || *log_bytes >= self.most.log_bytes || numbers.len() >= MOST_RECORDS;
+        let is_full = self.most.is_reached(bytes, *log_bytes, numbers.len());
         match writing.state {
             State::Gather if is_full && spares_little => {
                 writing.state = State::Empty { then_past: true };
@@ -286,7 +300,7 @@ impl WriteBack {
             State::Gather | State::Past(_) => return Ok(true),
         }
         self.tables.write().swap();
-        let filled = Redo { side: writing.filled.side.other(), ..Redo::default() };
+        let filled = Redo::on(writing.filled.side.other());
         writing.written = mem::replace(&mut writing.filled, filled);
         Ok(true)
     }
@@ -313,7 +327,7 @@ impl WriteBack {
         self.is_holding.store(false, Ordering::SeqCst);
         drop(written);
         for redo in [&mut writing.written, &mut writing.filled] {
-            *redo = Redo { side: redo.side, ..Redo::default() };
+            *redo = Redo::on(redo.side);
         }
         for side in [Side::One, Side::Other] {
             self.empty_memtable(writing, db, side);

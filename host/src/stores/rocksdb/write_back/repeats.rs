@@ -1,7 +1,7 @@
 //! How many heads that are put past the tables come again: whether a table would spare their puts is known without one.
 
 use super::super::heads_table::{ENTRY_BYTES, Head, spares_little};
-use super::{MOST_RECORDS, Most};
+use super::Most;
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher as _;
 
@@ -48,7 +48,7 @@ impl Repeats {
             }
         }
         self.writes += usize::from(self.puts > puts_before);
-        let is_full = self.table_bytes >= self.most.table_bytes || self.log_bytes >= self.most.log_bytes || self.writes >= MOST_RECORDS;
+        let is_full = self.most.is_reached(self.table_bytes, self.log_bytes, self.writes);
         let is_told = is_full || self.puts * TOLD_SHARE >= self.places.len();
         let are_many = is_told && !spares_little(self.entries, self.puts);
         if is_full {
